@@ -3,6 +3,7 @@
 //! Nothing here knows what a message means, or what is done about a missing answer.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -120,7 +121,6 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The mailbox of a running actor. What a handle sends goes through it.
-#[derive(Debug)]
 pub struct Mailbox<M> {
     actor: ActorRef<M>,
     waits: Waits,
@@ -129,6 +129,12 @@ pub struct Mailbox<M> {
 impl<M> Clone for Mailbox<M> {
     fn clone(&self) -> Self {
         Self { actor: self.actor.clone(), waits: self.waits.clone() }
+    }
+}
+
+impl<M> fmt::Debug for Mailbox<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Mailbox").field(&self.waits.whom).finish()
     }
 }
 

@@ -12,6 +12,8 @@ use front::exit;
 use front::interrupts::{Interrupt, Interrupts};
 use front::session::{Lock, Session, SessionChoice, SessionEvent};
 use model::{ChatModel, DeepSeekClient, NoModel};
+use orchestrator::autopilot::Autopilot;
+use orchestrator::autopilot::course::CourseWish;
 use orchestrator::request::Request;
 use orchestrator::root::{RequestOutcome, Setup};
 use tokio::sync::oneshot;
@@ -42,8 +44,10 @@ pub(crate) struct Drive {
     interrupts: Option<Interrupts>,
     /// True while model output is not shown.
     is_quiet: bool,
-    /// Returns true when the current request should be cancelled.
-    gives_up: Option<Box<dyn Fn() -> bool + Send>>,
+    /// Called now and then while something is at work, to pass on what other terminals want.
+    heed: Option<Box<dyn FnMut() + Send>>,
+    /// True once the user has stopped what is at work.
+    stopping: bool,
     /// True once the program was asked to exit during a request.
     pub(crate) leaves: bool,
 }
@@ -162,12 +166,19 @@ impl Drive {
         };
         let opened = Session::open(id, &which, setup, lock).await;
         let session = opened.map_err(|error| exit::not_started(&error))?;
-        Ok(Self { session, interrupts: None, is_quiet: false, gives_up: None, leaves: false })
+        Ok(Self {
+            session,
+            interrupts: None,
+            is_quiet: false,
+            heed: None,
+            stopping: false,
+            leaves: false,
+        })
     }
 
-    /// Cancels the current request as soon as `wanted` returns true.
-    pub(crate) fn give_up_when(&mut self, wanted: impl Fn() -> bool + Send + 'static) {
-        self.gives_up = Some(Box::new(wanted));
+    /// Calls `heed` now and then while something is at work.
+    pub(crate) fn heeding(&mut self, heed: impl FnMut() + Send + 'static) {
+        self.heed = Some(Box::new(heed));
     }
 
     /// Takes the workspace lock again for the next request.
@@ -189,34 +200,39 @@ impl Drive {
         Ok(outcome)
     }
 
-    /// Like [`run`](Self::run), but shows neither the answer nor the outcome.
-    pub(crate) async fn run_quietly(
-        &mut self,
-        request: Request,
-        view: &mut dyn RunPresenter,
-    ) -> Result<RequestOutcome, CliError> {
-        self.acquire().await?;
-        view.submitted();
-        self.session.begin(request);
-        self.is_quiet = true;
-        let outcome = self.watch(view).await;
-        self.is_quiet = false;
-        outcome
-    }
-
     /// Resumes the interrupted run of this session, if there is one. The caller shows the outcome.
     pub(crate) async fn resume(
         &mut self,
         view: &mut dyn RunPresenter,
     ) -> Result<Option<RequestOutcome>, CliError> {
-        let Some(interrupted) = self.session.interrupted() else { return Ok(None) };
+        if !self.show_interrupted(view) {
+            return Ok(None);
+        }
+        self.session.resume();
+        self.watch(view).await.map(Some)
+    }
+
+    /// Shows the interrupted run of this session as far as it came. Returns false if there is none.
+    pub(crate) fn show_interrupted(&self, view: &mut dyn RunPresenter) -> bool {
+        let Some(interrupted) = self.session.interrupted() else { return false };
         let request = interrupted.request().lines().next().unwrap_or_default();
         view.note(&render::harmless(&format!("resuming: {request}")));
         for recorded in interrupted.events() {
             view.earlier(&recorded.scope, &recorded.event);
         }
-        self.session.resume();
-        self.watch(view).await.map(Some)
+        true
+    }
+
+    /// Follows an autopilot to its next news, or to its end. The first Ctrl-C stops it. If `is_quiet`, what models write is not
+    /// shown.
+    pub(crate) async fn follow(
+        &mut self,
+        autopilot: &Autopilot,
+        view: &mut dyn RunPresenter,
+        is_quiet: bool,
+    ) -> Result<SessionEvent, CliError> {
+        self.is_quiet = is_quiet;
+        self.next_event(view, &|_| autopilot.wish(Some(CourseWish::Stop))).await
     }
 
     /// Returns when the program is asked to exit while no request is running.
@@ -231,9 +247,27 @@ impl Drive {
     }
 
     async fn watch(&mut self, view: &mut dyn RunPresenter) -> Result<RequestOutcome, CliError> {
+        self.stopping = false;
+        loop {
+            match Box::pin(self.next_event(view, &Session::cancel)).await? {
+                SessionEvent::Ended(Ok(outcome)) => return Ok(*outcome),
+                SessionEvent::Ended(Err(died)) => return Err(exit::died(&died)),
+                SessionEvent::Signal(_)
+                | SessionEvent::Applied(_)
+                | SessionEvent::AutopilotNews(_)
+                | SessionEvent::AutopilotEnded(_) => {}
+            }
+        }
+    }
+
+    /// Shows signals until something else happens. The first interrupt calls `cancel`; the second is an error.
+    async fn next_event(
+        &mut self,
+        view: &mut dyn RunPresenter,
+        cancel: &(dyn Fn(&Session) + Sync),
+    ) -> Result<SessionEvent, CliError> {
         let mut tick = tokio::time::interval(Duration::from_millis(100));
         let interrupts = listen(&mut self.interrupts)?;
-        let mut stopping = false;
         // An interrupt that came while a question was open.
         let mut noticed = None;
         loop {
@@ -251,28 +285,30 @@ impl Drive {
                         let mut shown = view.signal(signal);
                         while let Err(interrupt) = poll_until(&mut shown, or_tick(interrupts, &mut tick)).await {
                             noticed = noticed.or(interrupt);
-                            if noticed.is_some() || self.gives_up.as_ref().is_some_and(|it| it()) {
-                                self.session.cancel();
+                            if noticed.is_some() {
+                                cancel(&self.session);
+                            } else if let Some(heed) = &mut self.heed {
+                                heed();
                             }
                         }
                     }
-                    SessionEvent::Ended(Ok(outcome)) => return Ok(*outcome),
-                    SessionEvent::Ended(Err(died)) => return Err(exit::died(&died)),
-                    SessionEvent::Applied(_) => {}
+                    next @ (SessionEvent::Ended(_)
+                    | SessionEvent::Applied(_)
+                    | SessionEvent::AutopilotNews(_)
+                    | SessionEvent::AutopilotEnded(_)) => return Ok(next),
                 },
                 interrupt = or_next(&mut noticed, interrupts) => {
                     self.leaves |= interrupt == Interrupt::Leave;
-                    if std::mem::replace(&mut stopping, true) {
+                    if std::mem::replace(&mut self.stopping, true) {
                         return Err(CliError::new(CliErrorKind::Interrupted, "stopped at once"));
                     }
                     view.note("stopping …");
-                    self.session.cancel();
+                    cancel(&self.session);
                 }
                 _ = tick.tick() => {
                     view.tick();
-                    if !stopping && self.gives_up.as_ref().is_some_and(|gives_up| gives_up()) {
-                        stopping = true;
-                        self.session.cancel();
+                    if let Some(heed) = &mut self.heed {
+                        heed();
                     }
                 }
             }
@@ -315,7 +351,7 @@ impl Drive {
                     }
                     SessionEvent::Signal(signal) => view.signal(signal).await,
                     SessionEvent::Applied(result) => return Ok((result.is_ok() || !stopped).then_some(result)),
-                    SessionEvent::Ended(_) => {}
+                    SessionEvent::Ended(_) | SessionEvent::AutopilotNews(_) | SessionEvent::AutopilotEnded(_) => {}
                 },
                 _ = interrupts.next() => stopped = true,
             }

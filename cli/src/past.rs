@@ -6,8 +6,8 @@ use front::error::{CliError, CliErrorKind};
 use journal::read::ReadError;
 use journal::repair::is_in_use;
 use journal::{
-    Explained, Gathered, History, HistoryError, LaneWork, Reach, RecordedCall, StagedPatch, Story,
-    Summary,
+    DecidedQuestion, Explained, Gathered, History, HistoryError, LaneWork, Reach, RecordedCall,
+    StagedPatch, Story, Summary,
 };
 
 use policy::quoted_word;
@@ -166,6 +166,11 @@ impl Past {
     /// Lists all model calls, oldest first within each workspace.
     pub(crate) fn calls(&self, reach: Reach) -> Result<Vec<RecordedCall>, CliError> {
         self.of_many(self.history.calls(reach))
+    }
+
+    /// Lists the questions whose models were chosen.
+    pub(crate) fn decisions(&self, reach: Reach) -> Result<Vec<DecidedQuestion>, CliError> {
+        self.of_many(self.history.decisions(reach))
     }
 
     /// Lists the patch sets of this workspace, newest first.

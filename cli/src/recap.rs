@@ -54,7 +54,10 @@ fn take_in(turns: &mut Vec<Turn>, event: &Event) {
         (Event::TurnAdded { speaker: Side::Assistant, text, .. }, Some(turn)) => {
             turn.answer = Some(text.clone());
         }
-        (Event::RunFinished { delivery, .. }, Some(turn)) => turn.ending = Some(delivery.clone()),
+        // What the steering model of an autopilot is asked is no turn.
+        (Event::RunFinished { delivery, .. }, Some(turn)) if turn.ending.is_none() => {
+            turn.ending = Some(delivery.clone());
+        }
         _ => {}
     }
 }
@@ -88,7 +91,7 @@ mod tests {
     use super::*;
 
     fn turn(speaker: Side, text: &str) -> Event {
-        Event::TurnAdded { speaker, text: text.to_owned(), intent: None, card: None }
+        Event::TurnAdded { speaker, text: text.to_owned(), intent: None, card: None, course: None }
     }
 
     fn ended(delivery: Delivery) -> Event {

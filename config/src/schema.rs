@@ -19,7 +19,9 @@ pub use self::agent_loop::{AgentLoop, ApplyStrategy, Baseline, FailureClassifier
 pub use self::commands::{Commands, Complaints, ProjectKind, TestCommand};
 pub use self::model::{Effort, Llm, ModelRole, Peak, Price};
 pub use self::policy::{Approval, Mode, Policy};
-pub use self::routing::{Router, RouterParts, RouterScale, RouterWeights, RouterWords};
+pub use self::routing::{
+    Router, RouterAlone, RouterParts, RouterScale, RouterWeights, RouterWords,
+};
 pub use self::sandbox::{
     Floor, NetworkReach, OR_SOURCES, SandboxMode, SandboxSettings, UserTool, is_manifest,
 };

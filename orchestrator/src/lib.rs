@@ -1,6 +1,7 @@
 //! The root actor of the program and its exclusive duties: writing to the user's workspace, keeping the journal, ending
 //! runs.
 
+pub mod autopilot;
 mod gate;
 mod mission;
 pub mod request;

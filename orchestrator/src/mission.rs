@@ -39,7 +39,7 @@ use self::card::{Answering, RecordedCard, Taking, not_carried_out};
 use crate::request::Request;
 use crate::root::active::{LanesEnd, MissionAtWork, MissionLanes, MissionStage, Work};
 use crate::root::ending::{Ending, failed_request, journal_closed};
-use crate::root::{Lanes, Msg, News, State};
+use crate::root::{Msg, News, State, TeamFor};
 
 /// One part of the budget in this many is reserved for the card and the report.
 const KEPT_PARTS: u64 = 10;
@@ -135,7 +135,7 @@ impl State {
             MissionNews::Approved(execution, spent_before) => {
                 if let Some(mission) = self.mission_mut() {
                     mission.stage = MissionStage::Execution {
-                        card: execution.approved.sealed().clone(),
+                        card: Box::new(execution.approved.sealed().clone()),
                         grant: Arc::new(Grant::from(&execution.approved)),
                         spent_before,
                         lanes: MissionLanes::NotBegun,
@@ -152,7 +152,7 @@ impl State {
                 let request = active.request.text.clone();
                 let Some(mission) = self.mission_mut() else { return };
                 let brief = Brief { request, ..mission.brief.clone() };
-                self.claim(myself, brief, Lanes::OfMission(plan, execution));
+                self.claim(myself, brief, TeamFor::Mission(plan, execution));
             }
             MissionNews::Written(mut execution, report) => {
                 execution.written = true;

@@ -8,6 +8,7 @@ pub(crate) mod active;
 pub(crate) mod end;
 pub(crate) mod ending;
 mod handle;
+pub(crate) mod outcome;
 mod permits;
 pub(crate) mod supervision;
 
@@ -28,14 +29,10 @@ use actors::talk::prompts::Prompts;
 use actors::workers::{Finished, Workers};
 use actors::{Unanswered, answer};
 use config::Config;
-use facts::amounts::Spending;
-use facts::delivery::{Delivery, FailureKind, Rollback};
+use facts::delivery::{Delivery, FailureKind};
 use facts::event::Event;
-use facts::grammar::plan::Plan;
-use facts::grammar::review::Review;
 use facts::scope::Scope;
 use facts::signal::Attendance;
-use facts::team::EndedLane;
 use index::Index;
 use journal::log::Journal;
 use lanes::crew::CrewReport;
@@ -45,26 +42,27 @@ use lanes::team::split::team_plan::TeamPlan;
 use missions::card::SealedCard;
 use missions::execution::Execution;
 use model::ChatModel;
-use patch::PutAside;
-use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
+use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SpawnErr, SupervisionEvent};
 use sandbox::Sandbox;
 use shell::{CommandLine, Environment};
-use thiserror::Error;
 use tokio::sync::watch;
 use tools::clock::{Clock, IdSource};
 use tools::redact::Redactor;
 use tree::{Change, FileHash, ReadTree, Settled};
 
 use self::active::Active;
-use self::end::Closed;
-use self::ending::{Ending, failed_request};
+use self::ending::{Closed, Ending, failed_request};
 pub use self::handle::{KeepToError, Orchestrator, StartError};
+pub use self::outcome::{NotSteered, RequestOutcome};
 use self::supervision::LostAccounts;
+use crate::autopilot::steering_dialogue::SteeringExchange;
+use crate::autopilot::{Autopilot, CourseSetup};
 use crate::gate::memory::Wanted;
 use crate::gate::writer::{CommitReply, Writer, WriterSetup, Written, tell_settled};
 use crate::mission::MissionNews;
 use crate::request::Request;
 use crate::request::intent::RequestIntent;
+use crate::request::router::RouterSlot;
 use crate::session::context::{Compacted, ContextInHand, NotCompacted};
 use crate::session::past_requests::{RecordedRun, SessionPast};
 use crate::session::turn::FinishedTurn;
@@ -113,52 +111,6 @@ impl Setup {
     fn sessions(&self) -> PathBuf {
         self.session_dir.parent().map(Path::to_owned).unwrap_or_default()
     }
-}
-
-/// Why a message from the user is not passed on to the current request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum NotSteered {
-    /// No request is running.
-    #[error("no request is running")]
-    NothingAtWork,
-    /// Several lanes are running.
-    #[error("lanes are running, and cannot receive messages")]
-    Lanes,
-    /// A mission does only what its card says.
-    #[error("a mission follows its card, and cannot receive messages")]
-    Mission,
-    /// The orchestrator is gone.
-    #[error("the orchestrator is gone")]
-    Gone,
-}
-
-/// The outcome of a request.
-#[derive(Debug, Clone)]
-pub struct RequestOutcome {
-    /// Id of the run.
-    pub run: String,
-    /// How it ended.
-    pub delivery: Delivery,
-    /// The last plan.
-    pub plan: Option<Plan>,
-    /// The answer to a question.
-    pub answer: Option<String>,
-    /// The review, if one was requested.
-    pub review: Option<Review>,
-    /// The card of a mission.
-    pub card: Option<Box<SealedCard>>,
-    /// The changes in the workspace since the start of the run.
-    pub changes: Vec<Change>,
-    /// Diffs of models for files that no plan named; they were not applied.
-    pub put_aside: Vec<PutAside>,
-    /// The staged undo patches.
-    pub rollbacks: Vec<Rollback>,
-    /// What it cost.
-    pub spent: Spending,
-    /// How each lane ended, if it used lanes.
-    pub lanes: Vec<EndedLane>,
-    /// Worktrees of lanes that failed.
-    pub kept: Vec<PathBuf>,
 }
 
 /// Messages to the orchestrator.
@@ -215,6 +167,11 @@ pub(crate) enum Msg {
         changes: Vec<Change>,
         reply: RpcReplyPort<Result<(), Denied>>,
     },
+    /// Start an autopilot.
+    StartAutopilot {
+        setup: Box<CourseSetup>,
+        reply: RpcReplyPort<Result<Autopilot, SpawnErr>>,
+    },
     /// Stop the current request.
     Cancel {
         why: Delivery,
@@ -234,10 +191,11 @@ pub(crate) enum News {
     Prepared(Result<(RequestIntent, Brief), Delivery>),
     CrewDone(Result<CrewReport, Unanswered>),
     /// Worktrees are claimed for a team with this brief.
-    Claimed(io::Result<Claim>, Brief, Lanes),
+    Claimed(io::Result<Claim>, Brief, TeamFor),
     /// With the brief, for the crew if the task is not split into lanes.
     TeamDone(Brief, Result<TeamReport, Unanswered>),
     Answered(Result<String, AnswerError>),
+    Steered(Result<SteeringExchange, AnswerError>),
     Reviewed(Box<Ending>),
     Mission(MissionNews),
     Permitted(Wanted, Result<(), Denied>),
@@ -249,11 +207,11 @@ pub(crate) enum News {
 }
 
 /// Which lanes a team is for.
-pub(crate) enum Lanes {
+pub(crate) enum TeamFor {
     /// The team plans them.
-    OfRequest,
+    Request,
     /// The tasks of a mission that write.
-    OfMission(TeamPlan, Box<Execution>),
+    Mission(TeamPlan, Box<Execution>),
 }
 
 impl From<Written> for Msg {
@@ -291,7 +249,7 @@ struct Root {
 }
 
 /// What the orchestrator does about requests. There is one at a time.
-pub(crate) enum Current {
+pub(crate) enum CurrentRequest {
     /// The next request may begin.
     Idle,
     /// A request is about to begin. What is said to it until then waits.
@@ -317,7 +275,8 @@ pub(crate) struct State {
     pub(crate) reader: ReadTree,
     pub(crate) index: Index,
     pub(crate) writer: Writer,
-    pub(crate) current: Current,
+    pub(crate) router: RouterSlot,
+    pub(crate) current: CurrentRequest,
     /// Work beside the mailbox; each request is a round.
     pub(crate) workers: Workers,
     /// The earlier turns of the conversation, oldest first.
@@ -328,6 +287,8 @@ pub(crate) struct State {
     pub(crate) last_brief: Brief,
     /// The cards of earlier missions that can still be answered.
     pub(crate) cards: BTreeMap<FileHash, SealedCard>,
+    /// The dialogue with the model that steers an autopilot.
+    pub(crate) steering: Vec<SteeringExchange>,
 }
 
 impl Actor for OrchestratorActor {
@@ -371,6 +332,8 @@ impl Actor for OrchestratorActor {
             waits: wait_log.of("writer", &Scope::SESSION),
         };
         let writer = Writer::spawn(setup, myself.get_cell())?;
+        let waits = wait_log.of("router", &Scope::SESSION);
+        let router = RouterSlot::fill(journal.dir(), waits, myself.get_cell()).await?;
         Ok(State {
             idle: Run {
                 terms,
@@ -395,7 +358,8 @@ impl Actor for OrchestratorActor {
             reader,
             index,
             writer,
-            current: Current::Idle,
+            router,
+            current: CurrentRequest::Idle,
             workers: Workers::new(wait_log.of("orchestrator", &Scope::SESSION)),
             dir,
             places,
@@ -406,6 +370,7 @@ impl Actor for OrchestratorActor {
             compacted: earlier.compacted,
             last_brief: Brief::default(),
             cards: earlier.cards,
+            steering: earlier.steering,
         })
     }
 
@@ -434,14 +399,16 @@ impl Actor for OrchestratorActor {
                 state.permit(&myself, (scope, command, purpose), reply);
             }
             Msg::Steer { words, reply } => match &mut state.current {
-                Current::Beginning(waiting) => waiting.push(Msg::Steer { words, reply }),
-                Current::Idle | Current::Active(_) | Current::Closing => {
+                CurrentRequest::Beginning(waiting) => waiting.push(Msg::Steer { words, reply }),
+                CurrentRequest::Idle | CurrentRequest::Active(_) | CurrentRequest::Closing => {
                     answer(reply, state.steer(words).await);
                 }
             },
             Msg::Cancel { why } => match &mut state.current {
-                Current::Beginning(waiting) => waiting.push(Msg::Cancel { why }),
-                Current::Idle | Current::Active(_) | Current::Closing => state.stop(&myself, why),
+                CurrentRequest::Beginning(waiting) => waiting.push(Msg::Cancel { why }),
+                CurrentRequest::Idle | CurrentRequest::Active(_) | CurrentRequest::Closing => {
+                    state.stop(&myself, why);
+                }
             },
             Msg::Settle { reply } => state.writer.settle(state.idle.publisher.clone(), reply),
             Msg::Compact { reply } => answer(reply, state.compact().await),
@@ -449,6 +416,9 @@ impl Actor for OrchestratorActor {
             Msg::KeepTo { config, reply } => answer(reply, state.keep_to(config).await),
             Msg::Approve { scope, patch, changes, reply } => {
                 state.approve(&myself, &scope, (patch, changes), reply);
+            }
+            Msg::StartAutopilot { setup, reply } => {
+                state.start_autopilot(&myself, *setup, reply).await;
             }
         }
         Ok(())

@@ -1,7 +1,6 @@
-//! What is known from one request to the next: earlier turns, memory, recordings, and the steps of a long task. How a
+//! What is known from one request to the next: earlier turns, memory and recordings. How a
 //! single request goes belongs to [`crate::request`].
 
-pub mod autopilot;
 pub(crate) mod compacting;
 pub mod context;
 pub mod memory;

@@ -269,3 +269,21 @@ fn an_old_tree_that_builds_slowly_is_not_a_proof() {
     assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
     assert_eq!(run.one("OldTreeTested")["outcome"], "timed_out");
 }
+
+#[test]
+fn an_author_who_says_more_than_a_diff_is_asked_only_where_no_check_shows_what_it_is_worth() {
+    let repaired = "[ \"$(cat value.txt)\" = 2 ]\n";
+    let passes = "grep -q . value.txt\n";
+    for (check, calls) in [(repaired, 2), (passes, 3)] {
+        let said = format!("{}\nThe old readers still expect 1.\n", diff("value.txt", "1", "2"));
+        let plan = plan_verified_by(&["value.txt"], &["sh check.sh"]);
+        let replies = vec![architect(plan), editor(said).forever()];
+        let project = Project::new(&[("value.txt", "1\n"), ("check.sh", check)]);
+        let run = run(&World::of(project, Provider::new(replies)));
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        assert_eq!(run.all("ModelRequest").len(), calls, "{check}");
+        let refusals = run.all("PatchRefused").len();
+        assert_eq!(refusals, calls - 2, "{check}");
+        assert!(run.stdout.contains("The old readers still expect 1."), "{}", run.stdout);
+    }
+}

@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mock::{Behaviour, ReceivedRequest, Replies, ScriptedReply};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::sessions::resume::{journal, killed_at};
-use crate::support::{Project, Provider, Run, Terminal, World, diff};
+use crate::sessions::resume::{answers_so_far, journal, killed_at, nothing_was_paid_twice};
+use crate::support::{Project, Provider, Run, Terminal, World, diff, short_or_long};
 
 const TASK: &str = "Have greet.txt greet the world";
 const AUTO: [&str; 2] = ["--approval", "auto"];
@@ -179,7 +179,8 @@ fn counting_with_faults() -> impl Fn(&ReceivedRequest) -> ScriptedReply {
 
 /// Endless steps: each creates a file named after the number of the step.
 fn counting(request: &ReceivedRequest) -> ScriptedReply {
-    let said: String = request.messages().map(|(_, text)| text).collect();
+    let said: Vec<&str> = request.messages().map(|(_, text)| text).collect();
+    let said = said.join("\n");
     match request.header("x-agent-role") {
         Some("analysis") => {
             let number = |line: &str| line.split_once(". ")?.0.parse::<usize>().ok();
@@ -198,6 +199,136 @@ fn counting(request: &ReceivedRequest) -> ScriptedReply {
                 format!("--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+done\n")
             })
         }
+    }
+}
+
+/// Endless steps: each writes its number into the greeting.
+fn greeting(request: &ReceivedRequest) -> ScriptedReply {
+    let said: String = request.messages().map(|(_, text)| text).collect();
+    if request.header("x-agent-role") == Some("analysis") {
+        let next = answers_so_far(request) + 1;
+        return steer(&format!("NEXT|Greet number {next}\nLATER|Greet number {}", next + 1));
+    }
+    let number = said.rsplit("Greet number ").next().unwrap_or_default();
+    let number: usize =
+        number.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap_or(1);
+    let greets = |number| if number == 0 { "hello".to_owned() } else { format!("hello {number}") };
+    let [plan, edit] = edits("greet.txt", &greets(number - 1), &greets(number));
+    if request.header("x-agent-role") == Some("architect") { plan } else { edit }
+}
+
+#[test]
+fn the_steering_dialogue_is_its_own_and_steps_do_not_grow() {
+    let project = Project::greeting();
+    project.write("check.sh", "grep -q hello greet.txt\n");
+    project.write(
+        "reached.sh",
+        "seq 20000; echo 'the greeting is not in Latin yet'; cat greet.txt; exit 1\n",
+    );
+    let world = World::of(project, Provider::new(Replies::driven(greeting)));
+    let run = autopilot(&world, &["--iterations", "12", "--until", "sh reached.sh"]);
+    assert_eq!(run.code, Some(1), "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(world.project.read("greet.txt"), "hello 12\n");
+    let architects = world.provider.of("architect");
+    assert_eq!(architects.len(), 12);
+    for seen in world.provider.requests() {
+        let body = String::from_utf8_lossy(&seen.request.body).into_owned();
+        let role = seen.request.header("x-agent-role").unwrap().to_owned();
+        assert_eq!(body.contains("AUTOPILOT_V1"), role == "analysis", "{role}: {body}");
+    }
+    let size = |step: usize| architects[step - 1].request.body.len();
+    println!("architect: {:?}", (1..=12).map(size).collect::<Vec<_>>());
+    assert!(size(12) * 10 <= size(3) * 11, "{} after {}", size(12), size(3));
+    let body = String::from_utf8_lossy(&architects[11].request.body).into_owned();
+    assert!(body.contains(TASK) && body.contains("Greet number 11 (greet.txt)"), "{body}");
+    // Each question is the one before, its answer, and what is new: the last lines of the output among it.
+    let asked = world.provider.of("analysis");
+    let messages = |at: usize| asked[at].request.json["messages"].as_array().unwrap().clone();
+    println!("steering: {:?}", asked.iter().map(|it| it.request.body.len()).collect::<Vec<_>>());
+    for at in 1..asked.len() {
+        let (before, now) = (messages(at - 1), messages(at));
+        assert_eq!(now.len(), before.len() + 2);
+        assert_eq!(now[..before.len()], before[..]);
+        let new = now.last().unwrap()["content"].as_str().unwrap();
+        assert!(new.contains("not in Latin yet") && !new.contains("\n1000\n"), "{new}");
+        assert!(new.len() < 3_000, "{new}");
+    }
+    // None of it is a turn of the session.
+    let turns = journal(&world).into_iter().filter(|event| event["kind"] == "TurnAdded@v1");
+    let turns: Vec<Value> = turns.map(|event| event["data"].clone()).collect();
+    assert_eq!(turns.len(), 12);
+    assert!(turns.iter().all(|it| it["text"].as_str().unwrap().starts_with("Greet number ")));
+    let memory = world.deepseek(["memory"]).run().stdout;
+    assert!(!memory.contains("AUTOPILOT"), "{memory}");
+    let replay = world.deepseek(["replay", "latest"]).run();
+    assert_eq!(replay.code, Some(0), "{}{}", replay.stdout, replay.stderr);
+}
+
+#[test]
+fn killed_at_any_record_it_goes_on_with_everything_it_was_given() {
+    let mut kills = 0;
+    for step in (0..).step_by(short_or_long(31, 1)) {
+        let project = Project::greeting();
+        project.write("check.sh", "grep -q hello greet.txt\n");
+        let world = World::of(project, Provider::new(Replies::driven(greeting)));
+        let until = "grep -q 'hello 3' greet.txt";
+        let model = "llm.base_model.model=\"deepseek-v4-flash\"";
+        let mut args = vec!["autopilot", TASK, "--until", until, "--set", model];
+        args.extend(["--iterations", "9", "--budget-tokens", "900000"]);
+        args.extend(AUTO);
+        let run = killed_at(&world, step, &args);
+        if run.code == Some(0) {
+            break;
+        }
+        assert_eq!(run.code, None, "step {step}: {}", run.stderr);
+        kills += 1;
+        if status(&world)["autopilot"].is_null() {
+            // Killed before there was anything to go on with.
+            continue;
+        }
+        if status(&world)["autopilot"]["work"]["end"].is_null() {
+            let run = world.deepseek(["autopilot", "resume"]).run();
+            assert_eq!(run.code, Some(0), "step {step}: {}\n{}", run.stdout, run.stderr);
+        }
+        assert_eq!(world.project.read("greet.txt"), "hello 3\n", "step {step}");
+        let kept = status(&world);
+        let work = &kept["autopilot"]["work"];
+        assert_eq!(work["end"]["why"], "reached", "step {step}");
+        assert_eq!((&work["until"], &work["bounds"]["iterations"]), (&json!(until), &json!(9)));
+        assert_eq!(work["bounds"]["tokens"], 900_000);
+        let steps: Vec<&str> = work["rounds"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["step"].as_str().unwrap())
+            .collect();
+        assert_eq!(steps, ["Greet number 1", "Greet number 2", "Greet number 3"], "step {step}");
+        let settings = kept["autopilot"]["settings"].as_str().unwrap();
+        assert!(settings.contains("approval = \"auto\""), "step {step}: {settings}");
+        let editors = world.provider.of("editor");
+        assert!(editors.iter().all(|it| it.request.json["model"] == "deepseek-v4-flash"));
+        assert_eq!(nothing_was_paid_twice(&world), Ok(()), "step {step}");
+    }
+    println!("{kills} kills");
+    assert!(kills > short_or_long(3, 100), "{kills}");
+}
+
+#[test]
+fn what_an_earlier_version_left_is_refused_with_a_reason() {
+    let world = World::of(Project::greeting(), Provider::new(Vec::<ScriptedReply>::new()));
+    let desk = || {
+        let dirs = std::fs::read_dir(world.state().join("workspaces")).unwrap();
+        dirs.map(|it| it.unwrap().path()).find(|it| it.is_dir()).unwrap().join("autopilot.json")
+    };
+    world.deepseek(["autopilot", TASK, "--until", "true"]).run();
+    let old = r#"{"session":"x","pid":1,"heartbeat":"2026-01-01T00:00:00Z","doing":"ended",
+        "work":{"task":"t","bounds":{},"rounds":[],"later":[],"worked":{"secs":1,"nanos":0}}}"#;
+    std::fs::write(desk(), old).unwrap();
+    for action in ["resume", "status", "stop"] {
+        let run = world.deepseek(["autopilot", action]).run();
+        assert_eq!(run.code, Some(2), "{}", run.stderr);
+        assert!(run.stderr.contains("run by an earlier version"), "{}", run.stderr);
+        assert!(run.stderr.contains("its delivered steps are in the workspace"), "{}", run.stderr);
     }
 }
 

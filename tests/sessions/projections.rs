@@ -66,6 +66,8 @@ fn answers(world: &World) -> Vec<(Option<i32>, String, String)> {
         "usage",
         "usage --by session --all --output json",
         "usage --by role --since 2020-01-01",
+        "usage --by decision",
+        "usage --by decision --output json",
         "explain 12 --full",
         "explain 99999",
         "diff",

@@ -98,6 +98,21 @@ impl Delivery {
         Self::Failed { class, message: Wording::of(message) }
     }
 
+    /// Describes it for people.
+    pub fn in_words(&self) -> String {
+        match self {
+            Self::Delivered { verified: Verified::NotNeeded } => "answered".to_owned(),
+            Self::Delivered { verified } => format!("delivered, {verified}"),
+            Self::NoEditNeeded { reason } => format!("no edit needed: {reason}"),
+            Self::NeedsWork { detail, .. } => format!("needs work: {detail}"),
+            Self::Denied { what, card: None, .. } => format!("denied: {what}"),
+            Self::Denied { what, card: Some(_), .. } => what.to_string(),
+            Self::Cancelled => "stopped".to_owned(),
+            Self::BudgetExhausted { detail, .. } => format!("budget exhausted: {detail}"),
+            Self::Failed { class, message } => format!("failed ({}): {message}", class.name()),
+        }
+    }
+
     /// Returns the same end, with what could not be done before the reason.
     #[must_use]
     pub fn because(self, what: &str) -> Self {

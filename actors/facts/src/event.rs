@@ -16,6 +16,7 @@ use tree::{FileHash, RepoPath, Settlement, TreeId};
 
 use crate::amounts::{Allowance, Amount};
 use crate::answered::ChildEnd;
+use crate::autopilot::{AutopilotEnd, ChangedFile, WorkBounds};
 use crate::breach::Breach;
 use crate::delivery::{Delivery, Limit, Missing, Rollback, StagedFor, Verified};
 use crate::fate::ChangeFate;
@@ -165,6 +166,83 @@ pub enum Event {
         /// An answer to a mission's card; absent if the message is not one.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         card: Option<CardStep>,
+        /// For a step of an autopilot: what the models are told of the task and of earlier steps, in place of the
+        /// conversation. Absent for other messages.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        course: Option<String>,
+    },
+    /// An autopilot began, or went on in another process.
+    #[serde(rename = "AutopilotBegan@v1")]
+    AutopilotBegan {
+        /// The user's task.
+        task: String,
+        /// The command that passes once the task is done; absent if there is none.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        until: Option<String>,
+        /// The limits of the task.
+        bounds: WorkBounds,
+        /// The configuration that the steps are taken with, as TOML, before it is narrowed to what is left of the limits.
+        config: Blob,
+    },
+    /// The steering model was asked for the next step. The question belongs to the autopilot's own dialogue, not to the
+    /// conversation.
+    #[serde(rename = "AutopilotAsked@v1")]
+    AutopilotAsked {
+        /// The user's task.
+        task: String,
+        /// True if a new dialogue begins with this question.
+        opens: bool,
+        /// The command without which the task is not done; absent if there is none.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        until: Option<String>,
+        /// Hash of the diagnostics that the command printed before the question; absent if it printed none.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        failure: Option<FileHash>,
+        /// What the question adds to the dialogue.
+        said: String,
+    },
+    /// The steering model gave a usable answer.
+    #[serde(rename = "AutopilotAnswered@v1")]
+    AutopilotAnswered {
+        /// The whole message that the answer replies to: the question, and for the first of a dialogue what precedes it.
+        told: Blob,
+        /// The answer.
+        answer: String,
+    },
+    /// A step of an autopilot has ended. If it was not delivered, its changes have been undone.
+    #[serde(rename = "AutopilotStepTaken@v1")]
+    AutopilotStepTaken {
+        /// The step.
+        step: String,
+        /// How it ended.
+        delivery: Delivery,
+        /// True if the step was kept: it was delivered and changed something.
+        stays: bool,
+        /// The files that it changed, if it was kept.
+        files: Vec<ChangedFile>,
+        /// What it used, including the question that chose the step, in calls of known cost.
+        spent: Amount,
+        /// The most that the other calls can have used. Absent if there are none.
+        #[serde(skip_serializing_if = "Amount::is_zero", default)]
+        spent_unknown: Amount,
+        /// Number of steps planned after it.
+        to_come: usize,
+        /// The working time so far, in milliseconds.
+        worked_ms: u64,
+    },
+    /// An autopilot was paused.
+    #[serde(rename = "AutopilotPaused@v1")]
+    AutopilotPaused {
+        /// The working time so far, in milliseconds.
+        worked_ms: u64,
+    },
+    /// An autopilot ended.
+    #[serde(rename = "AutopilotEnded@v1")]
+    AutopilotEnded {
+        /// Why.
+        end: AutopilotEnd,
+        /// The working time so far, in milliseconds.
+        worked_ms: u64,
     },
     /// The changes of earlier turns were looked up: in the workspace, its checkpoints, and the user's last commit.
     #[serde(rename = "EarlierChangesFound@v1")]
@@ -891,7 +969,7 @@ pub enum Event {
         /// The amount charged to the budget: at most that much was used for the prompt and the part of the answer that had arrived.
         charged: Amount,
     },
-    /// A role died, and the crew was restarted.
+    /// A role died and was replaced, together with its crew if it belongs to one.
     #[serde(rename = "RoleCrashed@v1")]
     RoleCrashed {
         /// The role that died.

@@ -4,6 +4,7 @@
 
 pub mod amounts;
 pub mod answered;
+pub mod autopilot;
 pub mod breach;
 pub mod closed;
 pub mod delivery;

@@ -1,22 +1,26 @@
 //! Chooses the model that answers a question: the role's own, or the long-thinking one, by a score over the request and
 //! its history. Weights, scaling and keywords are data ([`config::Router`]). Pure.
 
+mod fold;
+mod own_words;
+
 use config::Router;
 use serde::{Deserialize, Serialize};
+
+pub use self::fold::{PastSignals, RouterFold};
+pub use self::own_words::own_words;
 
 /// The input of the choice.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Signals<'s> {
-    /// The request.
+    /// The request, including what is pasted in it.
     pub request: &'s str,
     /// Number of files in the workspace that are related to it.
     pub files: usize,
-    /// Number of consecutive unsuccessful turns before this one.
-    pub failures: usize,
-    /// Number of checks that fail since the last turn.
-    pub failing_checks: usize,
-    /// Number of assumptions of the last plan: what its model could not find out.
-    pub assumptions: usize,
+    /// True if no user is there who waits for the answer.
+    pub is_unattended: bool,
+    /// What preceded it.
+    pub past: PastSignals,
 }
 
 /// The signals as numbers from 0 to 1.
@@ -28,12 +32,15 @@ pub struct Features {
     pub repo_breadth: f64,
     /// How often previous turns failed.
     pub failure_streak: f64,
-    /// How many checks fail.
+    /// How many checks and tool calls fail.
     pub verification_failures: f64,
     /// How much the last plan assumes, in its model's own words.
     pub low_confidence: f64,
     /// How vague the request is.
     pub ambiguity: f64,
+    /// 1 if no user waits for the answer; 0 also in records of early versions.
+    #[serde(default)]
+    pub unattended: f64,
 }
 
 /// Why a choice was made.
@@ -60,6 +67,8 @@ pub enum ChoiceReason {
     Unsure,
     /// The request is vague.
     Ambiguous,
+    /// No user waits for the answer.
+    Unattended,
     /// A small model was asked, and said yes.
     SmallModel,
     /// No answer of the role's own model was usable.
@@ -85,7 +94,7 @@ pub enum ModelChoice {
 pub struct Assessment {
     /// The signals as numbers.
     pub features: Features,
-    /// Their weighted sum, from 0 to 1.
+    /// Their weighted sum, or what the strongest of them reaches alone, from 0 to 1.
     pub score: f64,
     /// Distance of the score from the threshold, from 0 to 1.
     pub confidence: f64,
@@ -95,10 +104,14 @@ pub struct Assessment {
     pub choice: ModelChoice,
 }
 
-/// Assesses the signals.
+/// Assesses the signals. Of the request, only what its user has said counts.
 pub fn assess(signals: Signals<'_>, rules: &Router) -> Assessment {
-    let Router { full, parts, weights, words, .. } = rules;
-    let request = signals.request.to_lowercase();
+    let Router { full, parts, weights, alone, words, .. } = rules;
+    let Signals { request: whole, files, is_unattended, past } = signals;
+    let said = own_words(whole, rules.pasted_rows);
+    // The words of a log find files that the user does not mean.
+    let files = if said.lines().count() == whole.lines().count() { files } else { 0 };
+    let request = said.to_lowercase();
     let count = |words: &[String]| words.iter().filter(|word| has(&request, word)).count();
     let mut reasons = Vec::new();
     let mut part = |reason: ChoiceReason, value: f64| {
@@ -109,19 +122,20 @@ pub fn assess(signals: Signals<'_>, rules: &Router) -> Assessment {
     };
     let asked_for = part(ChoiceReason::AskedFor, share(count(&words.asks_for_thought), 1));
     let keywords = part(ChoiceReason::Keywords, share(count(&words.complex), full.keywords));
-    let structure = part(ChoiceReason::Structure, f64::from(u8::from(is_structured(&request))));
-    let length = signals.request.len() / 4;
+    let structure = part(ChoiceReason::Structure, present(is_structured(&request)));
     let chinese = request.chars().filter(|c| ('\u{4e00}'..='\u{9fff}').contains(c)).count();
-    let is_long = length >= full.request_tokens || chinese > full.chinese_characters;
-    let length = part(ChoiceReason::Length, f64::from(u8::from(is_long)));
+    let is_long = said.len() / 4 >= full.request_tokens || chinese > full.chinese_characters;
+    let length = part(ChoiceReason::Length, present(is_long));
     let constraints =
         part(ChoiceReason::Constraints, share(count(&words.constraints), full.constraints));
-    let repo_breadth = part(ChoiceReason::Breadth, share(signals.files, full.files));
-    let failure_streak = part(ChoiceReason::Failures, share(signals.failures, full.failures));
+    let repo_breadth = part(ChoiceReason::Breadth, share(files, full.files));
+    let failure_streak = part(ChoiceReason::Failures, share(past.failures, full.failures));
+    let failing = past.failing_checks + past.failed_tools;
     let verification_failures =
-        part(ChoiceReason::FailingChecks, share(signals.failing_checks, full.failing_checks));
-    let low_confidence = part(ChoiceReason::Unsure, share(signals.assumptions, full.assumptions));
+        part(ChoiceReason::FailingChecks, share(failing, full.failing_checks));
+    let low_confidence = part(ChoiceReason::Unsure, share(past.assumptions, full.assumptions));
     let ambiguity = part(ChoiceReason::Ambiguous, share(count(&words.ambiguous), full.ambiguities));
+    let unattended = part(ChoiceReason::Unattended, present(is_unattended));
     let complexity = parts.keywords * keywords
         + parts.structure * structure
         + parts.length * length
@@ -133,14 +147,23 @@ pub fn assess(signals: Signals<'_>, rules: &Router) -> Assessment {
         verification_failures,
         low_confidence,
         ambiguity,
+        unattended,
     };
-    let weighed = weights.prompt_complexity * features.prompt_complexity
+    let together = weights.prompt_complexity * features.prompt_complexity
         + weights.repo_breadth * repo_breadth
         + weights.failure_streak * failure_streak
         + weights.verification_failures * verification_failures
         + weights.low_confidence * low_confidence
-        + weights.ambiguity * ambiguity;
-    let score = rounded(if asked_for > 0.0 { 1.0 } else { weighed });
+        + weights.ambiguity * ambiguity
+        + weights.unattended * unattended;
+    let strongest = [
+        alone.asked_for * asked_for,
+        alone.keywords * present(keywords > 0.0),
+        alone.structure * structure,
+        alone.length * length,
+        alone.failures * failure_streak,
+    ];
+    let score = rounded(strongest.into_iter().fold(together, f64::max).min(1.0));
     let choice = if score >= rules.max_think_threshold {
         ModelChoice::MaxThink
     } else if score >= rules.uncertain_from {
@@ -150,6 +173,10 @@ pub fn assess(signals: Signals<'_>, rules: &Router) -> Assessment {
     };
     let confidence = rounded((score - rules.max_think_threshold).abs().min(1.0));
     Assessment { features, score, confidence, reasons, choice }
+}
+
+const fn present(is: bool) -> f64 {
+    if is { 1.0 } else { 0.0 }
 }
 
 /// Returns `count` as a fraction of `full`, at most 1.
@@ -176,14 +203,16 @@ fn has(text: &str, word: &str) -> bool {
 
 /// Returns true if a text has a list of several points, or steps joined by arrows.
 fn is_structured(text: &str) -> bool {
-    let is_point = |line: &&str| {
-        let line = line.trim_start();
-        let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
-        let is_numbered = rest.len() < line.len() && rest.starts_with(['.', ')', '、']);
-        is_numbered || line.starts_with("- ") || line.starts_with("* ")
-    };
-    let points = text.lines().filter(is_point).count();
+    let points = text.lines().filter(|line| point(line).is_some()).count();
     points > 1 || ["->", "=>", "→", "⇒"].iter().any(|arrow| text.contains(arrow))
+}
+
+/// Returns the text of a point of a list.
+fn point(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let numbered = || rest.strip_prefix(['.', ')', '、']).filter(|_| rest.len() < line.len());
+    line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")).or_else(numbered)
 }
 
 #[cfg(test)]
@@ -194,6 +223,10 @@ mod tests {
 
     fn rules() -> Router {
         config::resolve_layers(&config::Inputs::default()).unwrap().config.router
+    }
+
+    fn of(request: &str) -> Assessment {
+        assess(Signals { request, ..Signals::default() }, &rules())
     }
 
     #[test]
@@ -216,19 +249,68 @@ mod tests {
         let rules = rules();
         let mut table = String::new();
         for request in requests {
-            let Assessment { score, choice, reasons, .. } =
-                assess(Signals { request, ..Signals::default() }, &rules);
+            let Assessment { score, choice, reasons, .. } = of(request);
             writeln!(table, "{score:.3} {choice:?} {reasons:?} {request:?}").unwrap();
         }
-        for (failures, failing_checks, files, assumptions) in
-            [(1, 0, 3, 0), (3, 0, 3, 0), (0, 0, 3, 2), (3, 5, 40, 2)]
+        for (failures, failing_checks, failed_tools, files, assumptions) in
+            [(1, 0, 0, 3, 0), (3, 0, 0, 3, 0), (0, 0, 0, 3, 2), (1, 2, 3, 40, 2)]
         {
             let request = "Why does it fail?";
-            let signals = Signals { request, files, failures, failing_checks, assumptions };
+            let past = PastSignals { failures, failing_checks, failed_tools, assumptions };
+            let signals = Signals { request, files, is_unattended: true, past };
             let Assessment { score, choice, reasons, .. } = assess(signals, &rules);
             writeln!(table, "{score:.3} {choice:?} {reasons:?} {signals:?}").unwrap();
         }
         insta::assert_snapshot!(table);
+    }
+
+    #[test]
+    fn each_heuristic_alone_leads_to_a_question_and_repeated_failure_to_long_thinking() {
+        use ChoiceReason::{AskedFor, Failures, Keywords, Length, Structure};
+        use ModelChoice::{MaxThink, Own, Uncertain};
+        let rules = rules();
+        let words = rules.words.complex.iter().map(|word| (word.clone(), Keywords, Uncertain));
+        let wishes =
+            rules.words.asks_for_thought.iter().map(|word| (word.clone(), AskedFor, MaxThink));
+        let long = |word: &str, times: usize| (word.repeat(times), Length, Uncertain);
+        let structured = |text: &str| (text.to_owned(), Structure, Uncertain);
+        let others = [
+            structured("1. read the file\n2. count its lines"),
+            structured("1、读文件\n2、数行"),
+            structured("- one\n- two"),
+            structured("one -> two"),
+            structured("一 → 二"),
+            long("字", 81),
+            long("word ", 320),
+        ];
+        for (request, reason, least) in words.chain(wishes).chain(others) {
+            let Assessment { score, choice, reasons, .. } = of(&request);
+            assert_eq!((choice, reasons), (least, vec![reason]), "{score} {request:.40}");
+        }
+        for plain in ["What does greet.txt say?".to_owned(), "字".repeat(80), "word ".repeat(319)]
+        {
+            assert_eq!((of(&plain).choice, of(&plain).reasons), (Own, vec![]), "{plain:.40}");
+        }
+        for (failures, choice) in [(0, Own), (1, Own), (2, MaxThink), (9, MaxThink)] {
+            let past = PastSignals { failures, ..PastSignals::default() };
+            let why = assess(Signals { request: "Why?", past, ..Signals::default() }, &rules);
+            let reasons = if failures > 0 { vec![Failures] } else { vec![] };
+            assert_eq!((why.choice, why.reasons), (choice, reasons), "{failures}");
+        }
+    }
+
+    #[test]
+    fn a_pasted_log_leaves_the_assessment_as_it_is() {
+        let line = "2026-11-27 ERROR app::design: must never plan -> apply, 计划 think hard\n";
+        let log = line.repeat(400);
+        for asked in
+            ["Why does the second test fail? It passed yesterday.", "think hard", "一 → 二"]
+        {
+            let alone = of(asked);
+            for request in [format!("{asked}\n\n{log}"), format!("{asked}\n```\n{log}```\n")] {
+                assert_eq!(of(&request), alone, "{asked}");
+            }
+        }
     }
 
     #[test]
@@ -242,20 +324,27 @@ mod tests {
         #[test]
         fn more_of_anything_never_lowers_the_score(
             files in 0usize..60, failures in 0usize..6, failing_checks in 0usize..9,
-            assumptions in 0usize..4,
-            request in "[a-z计划 \n.1-]{0,80}",
+            failed_tools in 0usize..4, assumptions in 0usize..4,
+            request in "([a-z计划 .1-]{0,12}\n){0,6}",
         ) {
             let (rules, request) = (rules(), request.as_str());
-            let score = |files, failures, failing_checks, assumptions, request| {
-                assess(Signals { request, files, failures, failing_checks, assumptions }, &rules).score
-            };
-            let one = score(files, failures, failing_checks, assumptions, request);
-            let more = format!("{request} 计划 must");
-            proptest::prop_assert!(one <= score(files + 1, failures, failing_checks, assumptions, request));
-            proptest::prop_assert!(one <= score(files, failures + 1, failing_checks, assumptions, request));
-            proptest::prop_assert!(one <= score(files, failures, failing_checks + 1, assumptions, request));
-            proptest::prop_assert!(one <= score(files, failures, failing_checks, assumptions + 1, request));
-            proptest::prop_assert!(one <= score(files, failures, failing_checks, assumptions, &more));
+            let past = PastSignals { failures, failing_checks, failed_tools, assumptions };
+            let signals = Signals { request, files, is_unattended: false, past };
+            let score = |signals: Signals<'_>| assess(signals, &rules).score;
+            let said = format!("{request} 计划 must");
+            let after = |past: PastSignals| Signals { past, ..signals };
+            let more = [
+                Signals { files: files + 1, ..signals },
+                Signals { is_unattended: true, ..signals },
+                Signals { request: &said, ..signals },
+                after(PastSignals { failures: failures + 1, ..past }),
+                after(PastSignals { failing_checks: failing_checks + 1, ..past }),
+                after(PastSignals { failed_tools: failed_tools + 1, ..past }),
+                after(PastSignals { assumptions: assumptions + 1, ..past }),
+            ];
+            for more in more {
+                proptest::prop_assert!(score(signals) <= score(more), "{more:?}");
+            }
         }
     }
 }

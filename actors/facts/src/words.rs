@@ -264,6 +264,8 @@ pub enum Role {
     /// Admits model calls.
     #[serde(alias = "router")]
     Admission,
+    /// Chooses the models of questions.
+    ModelRouter,
 }
 
 impl Role {
@@ -275,6 +277,7 @@ impl Role {
             Self::Applier => "applier",
             Self::Verifier => "verifier",
             Self::Admission => "admission",
+            Self::ModelRouter => "router",
         }
     }
 }

@@ -34,6 +34,8 @@ pub struct ApplyAsk {
     pub diff: String,
     /// What the diff may touch, and what the Editor saw.
     pub scope: PatchScope,
+    /// True if a check fails without the change, and so shows whether it is right.
+    pub shown_by_check: bool,
 }
 
 /// Why a diff was not applied. None of it is in the tree.
@@ -140,15 +142,17 @@ impl ApplierSetup {
             max_file_bytes: Some(bounds.max_file_bytes),
             max_files: Some(bounds.max_files_per_iteration),
         };
-        // Where nobody looks at the patch before it is written, nobody reads what its author says about it.
+        // Where nobody looks at the patch before it is written and no check shows what it is worth, nobody heeds what its
+        // author says about it.
         let policy = &self.run.config().policy;
         let is_looked_at = policy.mode == Mode::Agent && policy.approval == Approval::Suggest;
-        let may_remark = is_looked_at || self.has_asked.load(Ordering::Relaxed);
+        let may_remark =
+            is_looked_at || ask.shown_by_check || self.has_asked.load(Ordering::Relaxed);
         let allowed =
             if may_remark { Tolerances::ALL } else { Tolerances::ALL.without(Tolerance::Remark) };
         let most = limits.max_file_bytes.unwrap_or(u64::MAX);
         let redactor = self.run.redactor.clone();
-        let ApplyAsk { title, diff, scope } = ask;
+        let ApplyAsk { title, diff, scope, .. } = ask;
         let prepared = tokio::task::spawn_blocking(move || {
             let current = |path: &RepoPath| look.entry(path, most);
             let prepared = translated(&diff, &scope, &redactor).and_then(|diff| {

@@ -72,7 +72,8 @@ mod tests {
 
         async fn act(&mut self, run: &Run) -> Result<u8, JournalClosed> {
             let (speaker, text) = (Side::Assistant, self.0.to_string());
-            run.record(Event::TurnAdded { speaker, text, intent: None, card: None }).await?;
+            run.record(Event::TurnAdded { speaker, text, intent: None, card: None, course: None })
+                .await?;
             Ok(self.0)
         }
     }

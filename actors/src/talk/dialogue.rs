@@ -142,6 +142,16 @@ impl Dialogue {
         }
     }
 
+    /// Appends the text of an answer that was given before this run.
+    pub fn heard_before(&mut self, answer: &str) {
+        let (content, reasoning_content) = (answer.to_owned(), None);
+        self.messages.push(ChatMessage::Assistant {
+            content,
+            reasoning_content,
+            tool_calls: Vec::new(),
+        });
+    }
+
     /// Returns the prompt tokens of the last call.
     pub const fn sent_tokens(&self) -> u64 {
         self.sent_tokens

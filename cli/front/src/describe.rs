@@ -6,12 +6,14 @@ use actors::talk::child_question::ChildEnd;
 use checks::outcome::{Findings, WrittenByCheck};
 use checks::proof::OldTree;
 use config::{Mode, Policy};
+use facts::autopilot::AutopilotEnd;
 use facts::delivery::{Delivery, Verified};
 use facts::event::Event;
 use facts::grammar::plan::{Criterion, Plan};
 use facts::model_choice::{Assessment, ChoiceReason, ModelChoice};
 use facts::words::{CardAnswer, IntentBy};
 use journal::{CallReply, RecordedCall, Story, StoryEntry};
+use orchestrator::autopilot::pilot_state::MOST_ALIKE;
 use sandbox::Degree;
 use serde::Serialize;
 use serde_json::json;
@@ -131,7 +133,42 @@ fn description(story: &Story, entry: &StoryEntry, event: &Event) -> String {
             story.call(entry).map(|call| format!("answer to #{}", call.seq)).unwrap_or_default()
         }
         Event::RunFinished { delivery, .. } => outcome(delivery),
-        _ => in_mission(event),
+        _ => in_course(event).unwrap_or_else(|| in_mission(event)),
+    }
+}
+
+/// Describes an event of an autopilot; `None` for all others.
+#[expect(clippy::wildcard_enum_match_arm, reason = "other events are described elsewhere")]
+fn in_course(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::AutopilotBegan { task, .. } => beginning(task),
+        Event::AutopilotAsked { opens: true, .. } => "a new dialogue".to_owned(),
+        Event::AutopilotAsked { .. } => "the next question".to_owned(),
+        Event::AutopilotAnswered { answer, .. } => beginning(answer),
+        Event::AutopilotStepTaken { step, delivery, stays, .. } => {
+            let stays = if *stays { "kept" } else { "undone" };
+            format!("{stays}, {}: {}", delivery.in_words(), beginning(step))
+        }
+        Event::AutopilotEnded { end, .. } => describe_course_end(end),
+        _ => return None,
+    })
+}
+
+/// Says why an autopilot ended.
+pub fn describe_course_end(end: &AutopilotEnd) -> String {
+    match end {
+        AutopilotEnd::Reached => "the --until command passes".to_owned(),
+        AutopilotEnd::Done { shown_by } => format!("nothing is left to do: {shown_by}"),
+        AutopilotEnd::Stuck { reason } => format!("no further step was found: {reason}"),
+        AutopilotEnd::NoProgress => "the last steps made no progress".to_owned(),
+        AutopilotEnd::SameFailure => {
+            format!("the --until command prints the same as before the last {MOST_ALIKE} steps")
+        }
+        AutopilotEnd::Iterations => "the limit of --iterations was reached".to_owned(),
+        AutopilotEnd::Time => "the limit of --hours was reached".to_owned(),
+        AutopilotEnd::Budget => "the budget is exhausted".to_owned(),
+        AutopilotEnd::Denied { .. } => "an approval was denied".to_owned(),
+        AutopilotEnd::Stopped => "stopped".to_owned(),
     }
 }
 
@@ -330,17 +367,7 @@ pub fn after_checks(moved: &[String], written: &[WrittenByCheck]) -> Vec<String>
 
 /// Describes how a request ended.
 pub fn outcome(delivery: &Delivery) -> String {
-    match delivery {
-        Delivery::Delivered { verified: Verified::NotNeeded } => "answered".to_owned(),
-        Delivery::Delivered { verified } => format!("delivered, {verified}"),
-        Delivery::NoEditNeeded { reason } => format!("no edit needed: {reason}"),
-        Delivery::NeedsWork { detail, .. } => format!("needs work: {detail}"),
-        Delivery::Denied { what, card: None, .. } => format!("denied: {what}"),
-        Delivery::Denied { what, card: Some(_), .. } => what.to_string(),
-        Delivery::Cancelled => "stopped".to_owned(),
-        Delivery::BudgetExhausted { detail, .. } => format!("budget exhausted: {detail}"),
-        Delivery::Failed { class, message } => format!("failed ({}): {message}", class.name()),
-    }
+    delivery.in_words()
 }
 
 /// Returns the acceptance criteria of the plan, each with the passed check that shows it, if there is one. Empty if no change was
@@ -376,6 +403,28 @@ pub fn routed(model: &str, assessment: &Assessment) -> String {
     };
     let why = if reasons.is_empty() { String::new() } else { format!(": {}", words(reasons)) };
     format!("{who} (score {score}{why})")
+}
+
+/// Returns the line that tells the user which model is asked to think longer, and why.
+pub(crate) fn thinks_longer(model: &str, reasons: &[ChoiceReason]) -> String {
+    let because = reasons.iter().map(|reason| match reason {
+        ChoiceReason::AskedFor => "you asked for it",
+        ChoiceReason::Keywords => "the request is about planning or design",
+        ChoiceReason::Structure => "the request has a list or arrows",
+        ChoiceReason::Length => "the request is long",
+        ChoiceReason::Constraints => "the request states constraints",
+        ChoiceReason::Breadth => "it concerns several files",
+        ChoiceReason::Failures => "earlier requests failed",
+        ChoiceReason::FailingChecks => "checks fail",
+        ChoiceReason::Unsure => "the last plan rests on assumptions",
+        ChoiceReason::Ambiguous => "the request is vague",
+        ChoiceReason::Unattended => "nobody waits for the answer",
+        ChoiceReason::SmallModel => "a small model says that it needs thought",
+        ChoiceReason::NoUsableAnswer => "there was no usable answer",
+        ChoiceReason::Fixed => "you chose it",
+    });
+    let because: Vec<&str> = because.collect();
+    format!("asking {model} to think longer: {}", because.join(", "))
 }
 
 fn words(reasons: &[ChoiceReason]) -> String {

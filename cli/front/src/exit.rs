@@ -245,7 +245,9 @@ pub fn not_started(error: &StartError) -> CliError {
         }
         StartError::Journal(_) => CliError::caused(CliErrorKind::Internal, error)
             .hint("check the free disk space and the permissions of DEEPSEEK_HOME, which holds the sessions"),
-        StartError::Actors(_) => CliError::caused(CliErrorKind::Internal, error),
+        StartError::Actors(_) | StartError::Gone(_) => {
+            CliError::caused(CliErrorKind::Internal, error)
+        }
     }
 }
 

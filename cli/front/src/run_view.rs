@@ -34,6 +34,7 @@ pub use self::mission::MissionState;
 pub use self::used::Used;
 pub use crate::lanes::lines::Detail;
 
+use self::lines::longer_thinker;
 pub(crate) use self::lines::{check_in_words, why_it_failed};
 
 /// The activity while an answer arrives.
@@ -182,6 +183,8 @@ pub struct RunView {
     /// The reason for which the last answer was refused.
     last_refusal: String,
     streamed: String,
+    /// The model that answers in place of the configured one, because it thinks longer.
+    thinker: Option<String>,
     used: Used,
     /// What models were not shown, as far as the user knows it.
     omitted: BTreeSet<String>,
@@ -216,6 +219,7 @@ impl RunView {
             last_failure: None,
             last_refusal: String::new(),
             streamed: String::new(),
+            thinker: None,
             used: Used::default(),
             omitted: BTreeSet::new(),
             confined: String::new(),
@@ -235,6 +239,7 @@ impl RunView {
         (self.plan, self.lanes) = (CurrentPlan::default(), LaneTable::default());
         self.tolerated.clear();
         self.staged.clear();
+        self.thinker = None;
     }
 
     /// Records a signal and returns the text to show for it. For questions, see [`Self::question`].
@@ -267,7 +272,7 @@ impl RunView {
         let lane = scope.lane();
         self.lanes.event(lane, event, at.saturating_sub(self.started));
         self.undo.note(event);
-        self.note_plan(lane, event);
+        self.note_work(lane, event);
         self.count(event, lane);
         match scope.child() {
             Some(number) => self.child_event(number, event),
@@ -361,6 +366,11 @@ impl RunView {
         self.undo = undo;
     }
 
+    /// Returns the model that answers now in place of the configured one, because it thinks longer.
+    pub fn thinker(&self) -> Option<&str> {
+        self.thinker.as_deref()
+    }
+
     /// Returns the usage so far.
     pub const fn used(&self) -> &Used {
         &self.used
@@ -379,7 +389,7 @@ impl RunView {
         at: Duration,
     ) -> Vec<ViewItem> {
         self.ended(outcome, session, at);
-        self.plan = CurrentPlan::default();
+        (self.plan, self.thinker) = (CurrentPlan::default(), None);
         std::mem::take(&mut self.shown)
     }
 
@@ -418,8 +428,8 @@ impl RunView {
         self.say(format!("{title} {more}").trim_end());
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the other events do not concern the plan")]
-    fn note_plan(&mut self, lane: Option<LaneId>, event: &Event) {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the other events do not concern the work")]
+    fn note_work(&mut self, lane: Option<LaneId>, event: &Event) {
         match event {
             Event::RunStarted { intent, .. } => {
                 self.reviews = *intent == RequestIntent::Review;
@@ -433,6 +443,9 @@ impl RunView {
             {
                 let steps = plan.steps.iter().map(|step| (harmless(step), None)).collect();
                 self.plan = CurrentPlan { version: *version, steps };
+            }
+            Event::RouterDecision { .. } | Event::RouterEscalation { .. } => {
+                self.thinker = longer_thinker(event).map(|(model, _)| harmless(model));
             }
             Event::StepMarked { plan, step, mark } if *plan == self.plan.version => {
                 if let Some((_, marked)) =

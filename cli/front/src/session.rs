@@ -9,17 +9,18 @@ use std::time::Duration;
 use actors::Unanswered;
 use actors::run::workspace::{CommitRefused, Extent, Staged};
 use config::Config;
-use facts::delivery::Delivery;
 use facts::signal::Signal;
 use futures_util::future::BoxFuture;
-use orchestrator::request::intent::RequestIntent;
-use orchestrator::request::{LAST_REQUEST, Request};
+use orchestrator::autopilot::course::Course;
+use orchestrator::autopilot::{Autopilot, CourseSetup, FinishedCourse, ToldNews};
+use orchestrator::request::Request;
 use orchestrator::root::{
     KeepToError, NotSteered, Orchestrator, RequestOutcome, Setup, StartError,
 };
 use orchestrator::session::context::{Compacted, NotCompacted};
 use orchestrator::session::past_requests::InterruptedRun;
 use orchestrator::workspace::lock::{LockError, WorkspaceLock};
+use shell::{CommandLine, RunOptions};
 use tokio::sync::mpsc;
 
 use crate::context::context_lines;
@@ -76,6 +77,10 @@ pub enum SessionEvent {
     Ended(Result<Box<RequestOutcome>, Died>),
     /// An earlier staged patch set was applied or refused.
     Applied(Result<Extent, CommitRefused>),
+    /// News of the autopilot, which waits until they are shown. All signals before were returned.
+    AutopilotNews(ToldNews),
+    /// The autopilot has ended.
+    AutopilotEnded(Result<Box<FinishedCourse>, Died>),
 }
 
 /// The orchestrator died; the reason is in the text.
@@ -95,6 +100,7 @@ enum Work {
 enum Done {
     Run(Result<Box<RequestOutcome>, Unanswered>),
     Apply(Result<Extent, CommitRefused>),
+    Course(Result<Box<FinishedCourse>, Unanswered>),
 }
 
 /// A session that is open in this process.
@@ -107,6 +113,8 @@ pub struct Session {
     interrupted: Option<InterruptedRun>,
     lock: Lock,
     work: Work,
+    /// News of the autopilot.
+    news: Option<mpsc::Receiver<ToldNews>>,
     /// True if deliveries are reviewed by a model.
     reviews: bool,
 }
@@ -114,22 +122,6 @@ pub struct Session {
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session").field("id", &self.id).finish_non_exhaustive()
-    }
-}
-
-/// Adds a review of the changes to an outcome, if there are any. The review is a separate read-only request; its result does not
-/// affect the delivery.
-async fn reviewed(orchestrator: &Orchestrator, outcome: RequestOutcome) -> RequestOutcome {
-    let delivered = matches!(outcome.delivery, Delivery::Delivered { .. });
-    if !delivered || outcome.changes.is_empty() {
-        return outcome;
-    }
-    let request = Request::new(LAST_REQUEST.to_owned(), Some(RequestIntent::Review));
-    match orchestrator.run(request).await {
-        Ok(RequestOutcome { review, spent, .. }) => {
-            RequestOutcome { review, spent: outcome.spent.plus(spent), ..outcome }
-        }
-        Err(_) => outcome,
     }
 }
 
@@ -150,7 +142,16 @@ impl Session {
             SessionChoice::Earlier(_) => Orchestrator::go_on(setup).await?,
         };
         tracing::info!(session = id, "session opened");
-        Ok(Self { id, orchestrator, signals, interrupted, lock, work: Work::Idle, reviews })
+        Ok(Self {
+            id,
+            orchestrator,
+            signals,
+            interrupted,
+            lock,
+            work: Work::Idle,
+            news: None,
+            reviews,
+        })
     }
 
     /// Closes the session, so that it can be opened again. A request that is running is dropped.
@@ -192,7 +193,7 @@ impl Session {
         let outcome = orchestrator.run(request);
         self.work = Work::Running(Box::pin(async move {
             Done::Run(match outcome.await {
-                Ok(outcome) if reviews => Ok(Box::new(reviewed(&orchestrator, outcome).await)),
+                Ok(outcome) if reviews => Ok(Box::new(orchestrator.reviewed(outcome).await)),
                 outcome => outcome.map(Box::new),
             })
         }));
@@ -245,6 +246,7 @@ impl Session {
                 Work::Running(work) => tokio::select! {
                     biased;
                     Some(signal) = self.signals.recv() => return SessionEvent::Signal(signal),
+                    Some(news) = next_of(&mut self.news) => return SessionEvent::AutopilotNews(news),
                     ended = work => self.work = Work::Ended(ended),
                 },
                 // All events of the run were sent before its end.
@@ -260,11 +262,37 @@ impl Session {
         match std::mem::replace(&mut self.work, Work::Idle) {
             Work::Ended(Done::Run(Ok(outcome))) => SessionEvent::Ended(Ok(outcome)),
             Work::Ended(Done::Apply(result)) => SessionEvent::Applied(result),
+            Work::Ended(Done::Course(Ok(finished))) => SessionEvent::AutopilotEnded(Ok(finished)),
+            Work::Ended(Done::Course(Err(_))) => SessionEvent::AutopilotEnded(Err(self.died())),
             Work::Ended(Done::Run(Err(_))) | Work::Running(_) | Work::Idle => {
-                let why = self.orchestrator.journal_failure();
-                SessionEvent::Ended(Err(Died(why.unwrap_or("the orchestrator died").to_owned())))
+                SessionEvent::Ended(Err(self.died()))
             }
         }
+    }
+
+    fn died(&self) -> Died {
+        Died(self.orchestrator.journal_failure().unwrap_or("the orchestrator died").to_owned())
+    }
+
+    /// Starts an autopilot: `goal` is the command that decides whether its task is done, and how it is run. An interrupted run
+    /// is finished first. As for [`Self::begin`], the previous request must have ended.
+    pub async fn start_autopilot(
+        &mut self,
+        course: Course,
+        config: Arc<Config>,
+        goal: Option<(CommandLine, RunOptions)>,
+    ) -> Result<Autopilot, StartError> {
+        let (news, told) = mpsc::channel(1);
+        let interrupted = self.interrupted.take();
+        let setup = CourseSetup { course, config, goal, interrupted, news };
+        let autopilot = self.orchestrator.start_autopilot(setup).await?;
+        let at_work = autopilot.clone();
+        self.news = Some(told);
+        self.work =
+            Work::Running(Box::pin(
+                async move { Done::Course(at_work.work().await.map(Box::new)) },
+            ));
+        Ok(autopilot)
     }
 
     /// Applies an earlier staged patch set through the same gate as every other change. As for [`Self::begin`], the previous
@@ -273,5 +301,13 @@ impl Session {
         let orchestrator = self.orchestrator.clone();
         self.work =
             Work::Running(Box::pin(async move { Done::Apply(orchestrator.apply(staged).await) }));
+    }
+}
+
+/// Waits for the next news; forever if there is nobody to tell any.
+async fn next_of(news: &mut Option<mpsc::Receiver<ToldNews>>) -> Option<ToldNews> {
+    match news {
+        Some(news) => news.recv().await,
+        None => None,
     }
 }

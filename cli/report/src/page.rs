@@ -128,7 +128,11 @@ fn facts(summary: &Summary, sources: &PageSources<'_>) -> String {
 fn requests(story: &Story) -> Vec<PageRequest<'_>> {
     let mut requests: Vec<PageRequest<'_>> = Vec::new();
     for entry in &story.entries {
-        if let Some(Event::TurnAdded { speaker: Side::User, text, .. }) = &entry.event {
+        if let Some(
+            Event::TurnAdded { speaker: Side::User, text, .. }
+            | Event::AutopilotAsked { task: text, .. },
+        ) = &entry.event
+        {
             requests.push(PageRequest { text, entries: Vec::new() });
         }
         if let Some(request) = requests.last_mut() {

@@ -7,15 +7,20 @@ mod pilot;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use facts::amounts::{Amount, Spending};
+use facts::amounts::Spending;
+use facts::autopilot::WorkBounds;
+use front::describe::describe_course_end;
 use front::error::{CliError, CliErrorKind};
 use front::session::SessionChoice;
 use model::price::Usd;
-use orchestrator::session::autopilot::{AutopilotEnd, MOST_ALIKE, PilotState, WorkBounds};
+use orchestrator::autopilot::course::Course;
+use orchestrator::autopilot::past_course::{PastCourse, past_course};
+use orchestrator::autopilot::pilot_state::PilotState;
+use serde::Serialize;
 use serde_json::json;
 use tools::count::counted;
 
-use self::desk::{Desk, Doing, KeptWork, Wish, is_alive};
+use self::desk::{Desk, Doing, Whereabouts, Wish, is_alive};
 use self::pilot::fly;
 use crate::flags::{Global, OutputFormat};
 use crate::render;
@@ -82,41 +87,32 @@ pub(crate) async fn run(
     let desk = Desk::of(around, &workspace)?;
     match args.action {
         Some(Action::Status) => {
-            status(around, global, &desk.kept()?, desk.wish());
+            let at = desk.whereabouts()?;
+            status(around, global, &at, &kept(around, &at)?, desk.wish());
             Ok(())
         }
         Some(Action::Pause) => instruct(&desk, "pause", "pausing after the current step"),
         Some(Action::Stop) => instruct(&desk, "stop", "stopping"),
         Some(Action::Resume) => {
-            let kept = desk.kept()?;
+            let at = desk.whereabouts()?;
             desk.wishes(None)?;
-            if is_alive(&kept) {
+            if is_alive(&at) {
                 render::warn("resumed");
                 return Ok(());
             }
-            if let Some(end) = &kept.work.end
-                && !end.can_go_on()
-            {
-                return Err(CliError::new(
-                    CliErrorKind::Usage,
-                    format!("the autopilot has ended: {}", in_words(end)),
-                )
-                .hint("start another with `deepseek autopilot \"…\"`"));
+            let PastCourse { course, config } = kept(around, &at)?;
+            let another = "start another with `deepseek autopilot \"…\"`";
+            if let Some(end) = course.work.end.as_ref().filter(|end| !end.can_go_on()) {
+                let ended = format!("the autopilot has ended: {}", describe_course_end(end));
+                return Err(CliError::new(CliErrorKind::Usage, ended).hint(another));
             }
-            let settings = around.settings(global, &workspace)?;
-            let settings = match &kept.settings {
-                None => settings,
-                Some(record) => settings.resuming(record).ok_or_else(|| {
-                    CliError::new(
-                        CliErrorKind::Usage,
-                        "the settings of the start do not fit this version",
-                    )
-                    .hint("start another with `deepseek autopilot \"…\"`")
-                })?,
-            };
-            let work = PilotState { end: None, ..kept.work };
-            let which = SessionChoice::Earlier(kept.session);
-            Box::pin(fly(around, global, settings, workspace, desk, work, which)).await
+            let settings = around.settings(global, &workspace)?.resuming(&config);
+            let settings = settings.ok_or_else(|| {
+                let unfit = "the settings of the start do not fit this version";
+                CliError::new(CliErrorKind::Usage, unfit).hint(another)
+            })?;
+            let which = SessionChoice::Earlier(at.session);
+            Box::pin(fly(around, global, settings, workspace, desk, course, which)).await
         }
         None => {
             desk.wishes(None)?;
@@ -128,27 +124,27 @@ pub(crate) async fn run(
                 usd: (budget.usd > 0.0).then(|| Usd::from_dollars(budget.usd)),
                 tokens: (budget.tokens > 0).then_some(budget.tokens),
             };
-            let work = PilotState {
-                task: args.task.join(" "),
-                until: args.until.clone(),
-                bounds,
-                rounds: Vec::new(),
-                later: Vec::new(),
-                choosing: Amount::default(),
-                choosing_unknown: Amount::default(),
-                worked: Duration::ZERO,
-                end: None,
-            };
-            let which = SessionChoice::New;
-            Box::pin(fly(around, global, settings, workspace, desk, work, which)).await
+            let work = PilotState::new(args.task.join(" "), args.until.clone(), bounds);
+            let (course, which) = (Course::new(work), SessionChoice::New);
+            Box::pin(fly(around, global, settings, workspace, desk, course, which)).await
         }
     }
 }
 
+/// Reads the course of the last autopilot from the journal of its session.
+fn kept(around: &Surroundings, at: &Whereabouts) -> Result<PastCourse, CliError> {
+    let session = around.state_dir()?.join("sessions").join(&at.session);
+    let course =
+        past_course(&session).map_err(|error| CliError::caused(CliErrorKind::Internal, &error))?;
+    course.ok_or_else(|| {
+        CliError::new(CliErrorKind::Usage, "the session of the last autopilot tells nothing of it")
+            .hint("start another with `deepseek autopilot \"…\"`")
+    })
+}
+
 /// Leaves an instruction for the running autopilot.
 fn instruct(desk: &Desk, word: &str, what: &str) -> Result<(), CliError> {
-    let kept = desk.kept()?;
-    if !is_alive(&kept) {
+    if !is_alive(&desk.whereabouts()?) {
         return Err(CliError::new(
             CliErrorKind::Usage,
             "no autopilot is running in this workspace",
@@ -160,40 +156,60 @@ fn instruct(desk: &Desk, word: &str, what: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-fn status(around: &Surroundings, global: &Global, kept: &KeptWork, wish: Option<Wish>) {
-    let alive = is_alive(kept);
+/// The autopilot, for programs.
+#[derive(Serialize)]
+struct StatusDocument<'s> {
+    #[serde(flatten)]
+    at: &'s Whereabouts,
+    /// The current step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<String>,
+    settings: &'s str,
+    work: &'s PilotState,
+}
+
+fn status(
+    around: &Surroundings,
+    global: &Global,
+    at: &Whereabouts,
+    PastCourse { course, config }: &PastCourse,
+    wish: Option<Wish>,
+) {
+    let (alive, work) = (is_alive(at), &course.work);
     let wish = wish.filter(|_| alive);
+    let step = course.current_step();
     if global.output != OutputFormat::Text {
-        let spent = kept.work.spent();
+        let spent = work.spent();
+        let autopilot = StatusDocument { at, step, settings: config, work };
         render::json_line(&json!({
             "alive": alive,
             "wish": wish,
-            "autopilot": kept,
+            "autopilot": autopilot,
             "spent": spent.known,
             "spent_unknown": spent.unknown,
         }));
         return;
     }
-    let doing = match (&kept.work.end, kept.doing) {
-        (Some(end), _) => format!("ended: {}", in_words(end)),
+    let doing = match (&work.end, at.doing) {
+        (Some(end), _) => format!("ended: {}", describe_course_end(end)),
         (None, _) if !alive => "interrupted: `deepseek autopilot resume` resumes it".to_owned(),
         (None, Doing::Choosing) => "choosing the next step".to_owned(),
         (None, Doing::Working) => {
-            let (number, since) = (kept.work.rounds.len() + 1, around.local(&kept.heartbeat));
-            let step = render::harmless(kept.step.as_deref().unwrap_or_default());
+            let (number, since) = (work.rounds.len() + 1, around.local(&at.heartbeat));
+            let step = render::harmless(step.as_deref().unwrap_or_default());
             format!("working on step {number} since {since}: {step}")
         }
         (None, Doing::Paused) => "paused: `deepseek autopilot resume` resumes it".to_owned(),
         (None, Doing::Ended) => "ended".to_owned(),
     };
-    let wanted = match (wish, kept.doing) {
+    let wanted = match (wish, at.doing) {
         (Some(Wish::Pause), Doing::Choosing | Doing::Working) => "; it pauses after this step",
         (Some(Wish::Stop), Doing::Choosing | Doing::Working | Doing::Paused) => {
             "; it is being stopped"
         }
         (None | Some(Wish::Pause), _) | (Some(Wish::Stop), Doing::Ended) => "",
     };
-    render::text(&format!("{}State    {doing}{wanted}\n", report(&kept.work)));
+    render::text(&format!("{}State    {doing}{wanted}\n", report(work)));
 }
 
 /// Formats the report as text.
@@ -227,21 +243,4 @@ fn report(work: &PilotState) -> String {
         known.nano_usd
     ));
     text
-}
-
-fn in_words(end: &AutopilotEnd) -> String {
-    match end {
-        AutopilotEnd::Reached => "the --until command passes".to_owned(),
-        AutopilotEnd::Done { shown_by } => format!("nothing is left to do: {shown_by}"),
-        AutopilotEnd::Stuck { reason } => format!("no further step was found: {reason}"),
-        AutopilotEnd::NoProgress => "the last steps made no progress".to_owned(),
-        AutopilotEnd::SameFailure => {
-            format!("the --until command prints the same as before the last {MOST_ALIKE} steps")
-        }
-        AutopilotEnd::Iterations => "the limit of --iterations was reached".to_owned(),
-        AutopilotEnd::Time => "the limit of --hours was reached".to_owned(),
-        AutopilotEnd::Budget => "the budget is exhausted".to_owned(),
-        AutopilotEnd::Denied { .. } => "an approval was denied".to_owned(),
-        AutopilotEnd::Stopped => "stopped".to_owned(),
-    }
 }

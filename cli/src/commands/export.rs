@@ -166,6 +166,10 @@ fn part(entry: &StoryEntry, event: &Event) -> Option<String> {
             format!("## Request\n\n*{}*\n\n{}", entry.at, quoted(text))
         }
         Event::TurnAdded { text, .. } => format!("### Answer\n\n{text}"),
+        Event::AutopilotBegan { task, .. } => format!("## Autopilot\n\n{}", quoted(task)),
+        Event::AutopilotAnswered { answer, .. } => {
+            format!("### The next step\n\n{}", fenced("text", answer))
+        }
         Event::CommitSettled { patch, outcome, .. } => {
             let outcome = describe::word(outcome);
             format!("- the interrupted commit of patch {patch} is {outcome}")

@@ -89,7 +89,7 @@ pub(crate) async fn run(
         })?;
         dir.canonicalize().unwrap_or(dir)
     } else {
-        go_back(around, global, &records, args.at).await?;
+        Box::pin(go_back(around, global, &records, args.at)).await?;
         around.workspace(global)?
     };
     let to = around.state_dir()?.join("sessions").join(&id);

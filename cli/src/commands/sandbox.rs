@@ -147,7 +147,7 @@ pub(crate) fn fence(
 }
 
 /// Runs a command in a fence.
-pub(crate) async fn run_in(
+async fn run_in(
     fence: CommandConfinement,
     around: &Surroundings,
     (settings, workspace): (&Settings, &Path),
@@ -160,8 +160,18 @@ pub(crate) async fn run_in(
     };
     let line =
         CommandLine::parse(&text).map_err(|error| CliError::caused(CliErrorKind::Usage, &error))?;
+    let options = options_in(fence, around, (settings, workspace));
+    Ok(shell::run_heard(&line, &options, sink).await)
+}
+
+/// Returns how a command is run in a fence.
+pub(crate) fn options_in(
+    fence: CommandConfinement,
+    around: &Surroundings,
+    (settings, workspace): (&Settings, &Path),
+) -> RunOptions {
     let config = &settings.config;
-    let options = RunOptions {
+    RunOptions {
         cwd: workspace.to_owned(),
         timeout: Duration::from_secs(config.agent_loop.verify_timeout_max_seconds),
         keep_bytes: config.commands.output_journal_bytes / 2,
@@ -171,8 +181,7 @@ pub(crate) async fn run_in(
         appears_in_place: false,
         notes: None,
         fence: Some(fence),
-    };
-    Ok(shell::run_heard(&line, &options, sink).await)
+    }
 }
 
 /// Lists what to report in addition to the output: an abnormal end, and discarded files.

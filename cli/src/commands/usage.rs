@@ -1,9 +1,11 @@
 //! `deepseek usage`: calls, tokens and cost of past model calls.
 
+use std::collections::BTreeMap;
+
 use clap::{Args, ValueEnum};
 use front::error::CliError;
 use jiff::civil::Date;
-use journal::{Reach, RecordedCall, Tally, told_apart};
+use journal::{DecidedBy, DecidedQuestion, Reach, RecordedCall, Tally, told_apart};
 use serde_json::{Value, json};
 
 use crate::flags::{Global, OutputFormat};
@@ -38,6 +40,8 @@ enum By {
     Role,
     /// Lane, for example `02`; `-` for calls outside lanes.
     Lane,
+    /// How the model of a question was chosen, with how many of these questions were answered. Other calls do not count.
+    Decision,
 }
 
 impl By {
@@ -48,9 +52,11 @@ impl By {
             Self::Model => "model",
             Self::Role => "role",
             Self::Lane => "lane",
+            Self::Decision => "decision",
         }
     }
 
+    /// Returns the group of a call; those of decisions are found by [`by_decision`].
     fn key(self, call: &RecordedCall) -> String {
         match self {
             Self::Day => call.day().to_owned(),
@@ -58,6 +64,7 @@ impl By {
             Self::Model => call.model.clone(),
             Self::Role => call.role.as_str().to_owned(),
             Self::Lane => call.lane.map_or_else(|| "-".to_owned(), |lane| lane.to_string()),
+            Self::Decision => String::new(),
         }
     }
 }
@@ -74,7 +81,12 @@ pub(crate) fn run(
     args: &UsageArgs,
 ) -> Result<(), CliError> {
     let past = Past::find(around, global)?;
-    let mut calls = past.calls(if args.all { Reach::Everywhere } else { Reach::Here })?;
+    let reach = if args.all { Reach::Everywhere } else { Reach::Here };
+    if args.by == By::Decision {
+        by_decision(past.decisions(reach)?, args.since, global.output);
+        return Ok(());
+    }
+    let mut calls = past.calls(reach)?;
     if let Some(since) = args.since {
         let since = since.to_string();
         calls.retain(|call| call.day() >= since.as_str());
@@ -113,6 +125,56 @@ pub(crate) fn run(
         }));
     }
     Ok(())
+}
+
+/// The questions whose models were chosen in the same way.
+#[derive(Debug, Default)]
+struct DecisionTally {
+    questions: usize,
+    delivered: usize,
+    calls: Vec<RecordedCall>,
+}
+
+/// Shows what the choices of models led to.
+fn by_decision(mut questions: Vec<DecidedQuestion>, since: Option<Date>, output: OutputFormat) {
+    let since = since.map(|since| since.to_string());
+    questions.retain(|it| since.as_deref().is_none_or(|since| it.at.as_str() >= since));
+    let mut rows: BTreeMap<DecidedBy, DecisionTally> = BTreeMap::new();
+    let mut total = DecisionTally::default();
+    for DecidedQuestion { by, delivered, calls, .. } in questions {
+        for row in [rows.entry(by).or_default(), &mut total] {
+            row.questions += 1;
+            row.delivered += usize::from(delivered == Some(true));
+            row.calls.extend(calls.iter().cloned());
+        }
+    }
+    let named = rows.iter().map(|(by, row)| (by.name(), row));
+    if output != OutputFormat::Text {
+        let as_json = |(name, row): (&str, &DecisionTally)| {
+            let DecisionTally { questions, delivered, calls } = row;
+            let usage = Tally::of(calls);
+            json!({ "decision": name, "questions": questions, "delivered": delivered, "usage": usage })
+        };
+        let rows: Vec<Value> = named.map(as_json).collect();
+        let (by, total) = (By::Decision.name(), as_json(("all", &total)));
+        render::json_line(&json!({ "by": by, "since": since, "rows": rows, "total": total }));
+        return;
+    }
+    if total.questions == 0 {
+        render::warn("no model was chosen for a question yet (--all includes all workspaces)");
+        return;
+    }
+    let titles = ["calls", "hit", "miss", "output", "cost"].map(str::to_owned);
+    let line = |name: &str, [questions, delivered]: [String; 2], columns| {
+        format!("{questions:>9} {delivered:>9} {}", as_line(name, columns))
+    };
+    let asked = ["questions", "delivered"].map(str::to_owned);
+    render::print_line(&line(By::Decision.name(), asked, titles));
+    for (name, row) in named.chain([("all", &total)]) {
+        let asked = [row.questions, row.delivered].map(|number| number.to_string());
+        render::print_line(&line(name, asked, columns(&Tally::of(&row.calls))));
+    }
+    render::warn("cost is an estimate from the price table");
 }
 
 fn columns(tally: &Tally) -> [String; 5] {

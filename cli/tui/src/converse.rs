@@ -224,7 +224,12 @@ impl Converse {
                 }
                 Woken::Session(SessionEvent::Ended(Ok(outcome))) => self.ended(&outcome),
                 Woken::Session(SessionEvent::Ended(Err(died))) => return Err(exit::died(&died)),
-                Woken::Session(SessionEvent::Applied(_)) | Woken::Resized => Then::On,
+                Woken::Session(
+                    SessionEvent::Applied(_)
+                    | SessionEvent::AutopilotNews(_)
+                    | SessionEvent::AutopilotEnded(_),
+                )
+                | Woken::Resized => Then::On,
                 Woken::Ran(ran) => {
                     self.shell = None;
                     self.talk.ran(&ran.unwrap_or_else(|why| why));

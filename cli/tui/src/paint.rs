@@ -128,7 +128,9 @@ fn status(it: &Conversation, width: usize, at: Duration) -> String {
         return colour(it, AnsiColor::Yellow, hint);
     }
     let used = it.run.used();
-    let mut parts = vec![it.facts.mode.clone(), it.facts.approval.clone(), it.facts.model.clone()];
+    let longer = it.run.thinker().map(|model| format!("{model} thinks longer"));
+    let model = longer.unwrap_or_else(|| it.facts.model.clone());
+    let mut parts = vec![it.facts.mode.clone(), it.facts.approval.clone(), model];
     // These count from the start of the last request; `/cost` adds up all of them.
     let tokens = used.prompt + used.output;
     if tokens > 0 {
@@ -355,6 +357,24 @@ mod tests {
                 live.rows.iter().map(|row| styled::width(row).max(1).div_ceil(half)).sum();
             assert!(after <= usize::from(rows / 2), "{after} rows: {live:#?}");
         }
+    }
+
+    #[test]
+    fn the_row_of_settings_shows_the_model_that_thinks_longer() {
+        let model = "deepseek-flash".to_owned();
+        let facts = Facts { model, ..Facts::default() };
+        let mut it = Conversation::new(facts, Paint::Plain, Vec::new());
+        assert!(status(&it, 80, Duration::ZERO).ends_with("deepseek-flash"));
+        let escalated = facts::event::Event::RouterEscalation {
+            role: model::AgentRole::Analysis,
+            reason_codes: Vec::new(),
+            from: "deepseek-flash".to_owned(),
+            to: "deepseek-v4-pro".to_owned(),
+        };
+        it.run.earlier(&facts::scope::Scope::SESSION, &escalated, Duration::ZERO);
+        assert!(status(&it, 80, Duration::ZERO).ends_with("deepseek-v4-pro thinks longer"));
+        it.run.submitted(Duration::ZERO);
+        assert!(status(&it, 80, Duration::ZERO).ends_with("deepseek-flash"));
     }
 
     #[test]

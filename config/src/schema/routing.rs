@@ -12,6 +12,10 @@ pub struct Router {
     pub max_think_threshold: f64,
     /// Score from which `flash_model` is asked to decide.
     pub uncertain_from: f64,
+    /// Rows of a request without sentence form from which they count as pasted.
+    pub pasted_rows: usize,
+    /// Score that a signal reaches alone.
+    pub alone: RouterAlone,
     /// Weight of each feature in the score.
     pub weights: RouterWeights,
     /// Weight of each part in the complexity of a request.
@@ -38,6 +42,24 @@ pub struct RouterWeights {
     pub low_confidence: f64,
     /// What the request leaves open.
     pub ambiguity: f64,
+    /// That no user waits for the answer.
+    pub unattended: f64,
+}
+
+/// Score that a signal reaches alone, at its full amount.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RouterAlone {
+    /// Words that ask for long thinking.
+    pub asked_for: f64,
+    /// A word of planning or design.
+    pub keywords: f64,
+    /// A list, or steps joined by arrows.
+    pub structure: f64,
+    /// Length of the request.
+    pub length: f64,
+    /// Earlier turns that failed.
+    pub failures: f64,
 }
 
 /// Weight of each part in the complexity of a request.

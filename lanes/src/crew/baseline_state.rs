@@ -2,7 +2,7 @@
 //!
 //! The tree is checked while the Editor works, and at the latest before anything is applied.
 
-use checks::outcome::{Check, Report};
+use checks::outcome::{Check, CheckOutcome, Report};
 use config::ModelRole;
 
 /// What is known of the tree before the change.
@@ -136,6 +136,11 @@ impl BaselineState {
         }
     }
 
+    /// Returns true if the code fails a check that is known, so that a change can be seen to repair it.
+    pub(super) fn fails(&self) -> bool {
+        self.known().is_some_and(|report| report.outcome() == CheckOutcome::CodeFailure)
+    }
+
     /// Returns the results for a model that has not seen them. They are shown only once recorded: when they become known
     /// depends on timing, when they are recorded does not.
     pub(super) fn tell(&mut self, model: ModelRole) -> Option<&Report> {
@@ -160,7 +165,6 @@ impl BaselineState {
 
 #[cfg(test)]
 mod tests {
-    use checks::outcome::CheckOutcome;
     use config::Effort;
 
     use super::*;

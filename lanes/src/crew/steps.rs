@@ -236,6 +236,7 @@ impl State {
         let declared = Some(self.plan.declared().cloned().collect());
         let reread = self.draft.take_reread().then(|| self.look());
         let Draft { diff, bases } = self.draft.to_apply();
+        let shown_by_check = self.baseline.fails();
         let publisher = self.publisher().clone();
         self.spawn_step(myself, async move {
             publish_baseline(&publisher, &fresh).await?;
@@ -244,7 +245,8 @@ impl State {
                 None => bases,
             };
             let scope = PatchScope { declared, bases };
-            let ask = ApplyAsk { title: format!("iteration {iteration}"), diff, scope };
+            let title = format!("iteration {iteration}");
+            let ask = ApplyAsk { title, diff, scope, shown_by_check };
             publisher.publish(Event::ApplyStarted { iteration }).await?;
             let applied = applier.apply(ask).await;
             if matches!(applied, Err(ApplyError::Unanswered(_))) {

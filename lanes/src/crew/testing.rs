@@ -93,8 +93,13 @@ impl World {
     /// Returns the events so far.
     pub(super) async fn events(&self) -> Vec<Event> {
         // Everything published before this event has arrived once it has.
-        let now =
-            Event::TurnAdded { speaker: Side::User, text: String::new(), intent: None, card: None };
+        let now = Event::TurnAdded {
+            speaker: Side::User,
+            text: String::new(),
+            intent: None,
+            card: None,
+            course: None,
+        };
         self.setup.run.record(now).await.unwrap();
         (self.events)()
     }

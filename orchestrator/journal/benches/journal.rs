@@ -34,6 +34,7 @@ fn event(n: usize) -> Event {
         text: format!("event {n}: {}", "x".repeat(100)),
         intent: None,
         card: None,
+        course: None,
     }
 }
 

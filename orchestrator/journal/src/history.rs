@@ -4,6 +4,7 @@
 //! Queries about one session read its journal. Queries about many sessions read a projection.
 
 mod causes;
+mod decisions;
 mod entry;
 mod explained;
 mod homes;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+pub use self::decisions::{DecidedBy, DecidedQuestion};
 pub use self::entry::StoryEntry;
 pub(crate) use self::entry::{Fold, KeptEntries};
 pub use self::explained::Explained;
@@ -100,6 +102,14 @@ impl History {
     pub fn calls(&self, reach: Reach) -> Result<Gathered<Vec<RecordedCall>>, HistoryError> {
         self.ask(reach, &[Topic::Calls], |sessions: Vec<KeptEntries>| {
             sessions.iter().flat_map(usage::calls).collect()
+        })
+    }
+
+    /// Returns the questions whose models were chosen, oldest first within each workspace.
+    pub fn decisions(&self, reach: Reach) -> Result<Gathered<Vec<DecidedQuestion>>, HistoryError> {
+        let topics = &[Topic::Decisions, Topic::Sessions, Topic::Calls];
+        self.ask(reach, topics, |sessions: Vec<KeptEntries>| {
+            sessions.iter().flat_map(decisions::decisions).collect()
         })
     }
 

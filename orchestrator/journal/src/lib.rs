@@ -22,8 +22,8 @@ use serde::Serialize;
 use tree::FileHash;
 
 pub use self::history::{
-    CallReply, Explained, Gathered, History, HistoryError, Homes, LaneState, LaneWork, Reach,
-    RecordedCall, Story, StoryEntry, Summary, Tally, told_apart,
+    CallReply, DecidedBy, DecidedQuestion, Explained, Gathered, History, HistoryError, Homes,
+    LaneState, LaneWork, Reach, RecordedCall, Story, StoryEntry, Summary, Tally, told_apart,
 };
 pub use self::moved::{AdoptError, adopt, find_moved, note_place, workspace_state};
 pub use self::staged::{StagedPatch, staged_changes};

@@ -3,7 +3,7 @@
 //! A torn last line is what a crash leaves; it is left out and reported. Any other damage is an error that names the
 //! line. Kinds that this version does not know are kept unchanged.
 
-use std::io::{self, BufRead as _, BufReader};
+use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use facts::event::Event;
@@ -137,22 +137,34 @@ pub fn read_valid(dir: &Path) -> Result<(JournalReading, Option<ReadError>), Rea
 /// ends it, if any.
 pub(crate) fn read_each(
     dir: &Path,
+    take: impl FnMut(Record),
+) -> Result<Option<ReadError>, ReadError> {
+    read_on(dir, &mut LogPlace::start(), take)
+}
+
+/// Like [`read_each`], but begins at `place`, and moves it behind what was read.
+pub fn read_on(
+    dir: &Path,
+    place: &mut LogPlace,
     mut take: impl FnMut(Record),
 ) -> Result<Option<ReadError>, ReadError> {
     let path = dir.join(EVENTS);
     let failed = |source| ReadError::Io { path: path.clone(), source };
     let mut file = BufReader::new(regular::open_to_read(&path).map_err(failed)?);
-    let (mut end, mut line) = (LogPlace::start(), Vec::new());
+    let from = u64::try_from(place.bytes).unwrap_or(u64::MAX);
+    file.seek(SeekFrom::Start(from)).map_err(failed)?;
+    let mut line = Vec::new();
     loop {
         line.clear();
         file.read_until(b'\n', &mut line).map_err(failed)?;
-        match next(&line, &end) {
-            Ok(Some((record, place))) => {
-                end = place;
+        match next(&line, place) {
+            Ok(Some((record, end))) => {
+                *place = end;
                 take(record);
             }
             Ok(None) => return Ok(None),
             Err(what) => {
+                let end = place.clone();
                 let valid = Valid { records: Vec::new(), end, damage: Some(what) };
                 return Ok(valid.damage(&path));
             }
@@ -162,7 +174,7 @@ pub(crate) fn read_each(
 
 /// A position between two lines of a log. The next line has to follow it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct LogPlace {
+pub struct LogPlace {
     /// Number of the line before it.
     pub(super) seq: u64,
     /// Bytes before it.
@@ -173,7 +185,7 @@ pub(super) struct LogPlace {
 
 impl LogPlace {
     /// The position before the first line.
-    pub(super) fn start() -> Self {
+    pub fn start() -> Self {
         Self { seq: 0, bytes: 0, sum: "0".repeat(SUM_DIGITS) }
     }
 }
@@ -277,6 +289,7 @@ mod tests {
             text: text.to_owned(),
             intent: None,
             card: None,
+            course: None,
         }
     }
 
@@ -305,6 +318,22 @@ mod tests {
             tokio::task::yield_now().await;
         }
         (dir, text)
+    }
+
+    #[tokio::test]
+    async fn reading_goes_on_where_it_ended() {
+        let (dir, _) = written().await;
+        let path = dir.path().join(EVENTS);
+        let whole = fs::read(&path).unwrap();
+        for cut in 0..=whole.len() {
+            let (mut place, mut seen) = (LogPlace::start(), Vec::new());
+            for end in [cut, whole.len()] {
+                fs::write(&path, &whole[..end]).unwrap();
+                let damage = read_on(dir.path(), &mut place, |record| seen.push(record.seq));
+                assert!(damage.unwrap().is_none(), "{cut}");
+            }
+            assert_eq!(seen, [1, 2, 3], "{cut}");
+        }
     }
 
     #[tokio::test]

@@ -113,15 +113,14 @@ struct WriterActor;
 impl WriterSetup {
     /// Returns the tree. A Writer that replaces another one opens it, and settles what that one left half done.
     async fn tree(&mut self, publisher: &Publisher) -> Result<&MainTree, CommitError> {
-        let tree = match self.tree.take() {
-            Some(tree) => tree,
-            None => {
-                let Self { dir, places, config, .. } = &*self;
-                let opened = MainTree::reopen(dir.clone(), places.clone(), Arc::clone(config));
-                let (tree, settled) = opened.await?;
-                tell_or_log(publisher, settled).await;
-                tree
-            }
+        let tree = if let Some(tree) = self.tree.take() {
+            tree
+        } else {
+            let Self { dir, places, config, .. } = &*self;
+            let opened = MainTree::reopen(dir.clone(), places.clone(), Arc::clone(config));
+            let (tree, settled) = opened.await?;
+            tell_or_log(publisher, settled).await;
+            tree
         };
         Ok(self.tree.insert(tree))
     }

@@ -17,7 +17,6 @@ use facts::closed::JournalClosed;
 use facts::delivery::Delivery;
 use facts::event::Event;
 use facts::words::IntentBy;
-use facts::words::Side;
 use lanes::crew::call_failed;
 use lanes::crew::undo_patch::Trail;
 use model::AgentRole;
@@ -25,13 +24,15 @@ use ractor::{ActorProcessingErr, ActorRef};
 use tokio::sync::watch;
 
 use crate::gate::memory::GateMemory;
+use crate::request::PilotPart;
 use crate::request::deadline::{Deadline, time_left};
 use crate::request::gathering::{self, Gathering, Recall, begins_with};
 use crate::request::intent::{self, RequestIntent};
 use crate::root::active::{Active, Work};
 use crate::root::ending::journal_closed;
 use crate::root::supervision;
-use crate::root::{Asked, Current, Msg, News, NotSteered, State};
+use crate::root::{Asked, CurrentRequest, Msg, News, NotSteered, State};
+use crate::session::compacting::Compacting;
 use crate::session::memory;
 use crate::session::revisiting::Revisiting;
 use crate::session::run_beginning::RunBeginning;
@@ -41,11 +42,11 @@ impl State {
     /// Reads what must be masked in a request, so that it can begin. There is only one at a time: while one is running,
     /// another is refused by dropping it.
     pub(crate) fn accept(&mut self, myself: &ActorRef<Msg>, asked: Box<Asked>) {
-        if !matches!(self.current, Current::Idle) {
+        if !matches!(self.current, CurrentRequest::Idle) {
             tracing::error!("refused a request, because another one is running");
             return;
         }
-        self.current = Current::Beginning(Vec::new());
+        self.current = CurrentRequest::Beginning(Vec::new());
         let recorded = asked.recorded.as_ref();
         let rules = recorded.map_or(&self.idle.terms.rules, |recorded| &recorded.terms.rules);
         let masked = gathering::secrets_in(self.dir.clone(), Arc::clone(rules));
@@ -103,13 +104,11 @@ impl State {
             put_aside: Vec::new(),
             stop,
         };
-        let waiting = std::mem::replace(&mut self.current, Current::Active(Box::new(active)));
+        let waiting =
+            std::mem::replace(&mut self.current, CurrentRequest::Active(Box::new(active)));
         self.limit_wall_time(myself, left);
         self.end_as_recorded(myself);
-        let text = run.redactor.redact(&request.text).into_owned();
-        let (intent, card) = (request.intent, request.card.clone());
-        let turn = Event::TurnAdded { speaker: Side::User, text, intent, card };
-        if run.publish(turn).await.is_err() {
+        if run.publish(request.first_event(&run.redactor)).await.is_err() {
             self.end(myself, journal_closed());
             return Ok(());
         }
@@ -117,7 +116,7 @@ impl State {
             self.keep_to(own).await?;
         }
         self.prepare(myself, request.intent);
-        if let Current::Beginning(waiting) = waiting {
+        if let CurrentRequest::Beginning(waiting) = waiting {
             for msg in waiting {
                 myself.cast(msg)?;
             }
@@ -129,7 +128,9 @@ impl State {
     fn prepare(&mut self, myself: &ActorRef<Msg>, flag: Option<RequestIntent>) {
         let Some(active) = self.active() else { return };
         let (run, text) = (active.run.clone(), active.request.text.clone());
-        let turns = self.turns.clone();
+        // A request of an autopilot brings along what it is told of earlier ones.
+        let pilot = active.request.pilot.clone();
+        let turns = if pilot.is_some() { Vec::new() } else { self.turns.clone() };
         let mut revisiting = Revisiting {
             turns: turns.iter().map(|turn| (turn.run.clone(), turn.changes.clone())).collect(),
             dir: self.dir.clone(),
@@ -137,7 +138,8 @@ impl State {
             session: self.sessions.join(&self.session),
             reader: self.reader.clone(),
         };
-        let mut compacting = self.compacting();
+        let mut compacting =
+            if pilot.is_some() { Compacting::nothing() } else { self.compacting() };
         let (index, memory) = (self.index.clone(), self.recall());
         let workspace = Arc::new(self.workspace(run.scope(), myself));
         let commands = Runner { workspace, run: run.clone() };
@@ -155,13 +157,20 @@ impl State {
             };
             let before = turn::last(run.prompts(), &turns, &fates);
             let most = run.config().agent_loop.conversation_tokens;
-            let earlier = turn::conversation(run.prompts(), &turns, compacted, &fates, most);
+            let earlier = match &pilot {
+                Some(PilotPart::Step { course }) => course.clone(),
+                Some(PilotPart::Question(_)) | None => {
+                    turn::conversation(run.prompts(), &turns, compacted, &fates, most)
+                }
+            };
             let intent = match decided(&run, flag, before.as_deref(), &text).await {
                 Ok(intent) => intent,
                 Err(undecided) => return News::Prepared(Err(undecided)),
             };
-            if intent == RequestIntent::Review {
-                return News::Prepared(Ok((intent, Brief { earlier, ..Brief::default() })));
+            let goes_on = matches!(&pilot, Some(PilotPart::Question(asked)) if !asked.opens);
+            if intent == RequestIntent::Review || goes_on {
+                let brief = Brief { earlier, request: text, ..Brief::default() };
+                return News::Prepared(Ok((intent, brief)));
             }
             let options = begins_with(&run, intent);
             let mut gathering =
@@ -207,16 +216,16 @@ impl State {
     /// Returns the current request, if there is one.
     pub(crate) fn active(&self) -> Option<&Active> {
         match &self.current {
-            Current::Active(active) => Some(active),
-            Current::Idle | Current::Beginning(_) | Current::Closing => None,
+            CurrentRequest::Active(active) => Some(active),
+            CurrentRequest::Idle | CurrentRequest::Beginning(_) | CurrentRequest::Closing => None,
         }
     }
 
     /// As [`Self::active`], to change it.
     pub(crate) fn active_mut(&mut self) -> Option<&mut Active> {
         match &mut self.current {
-            Current::Active(active) => Some(active),
-            Current::Idle | Current::Beginning(_) | Current::Closing => None,
+            CurrentRequest::Active(active) => Some(active),
+            CurrentRequest::Idle | CurrentRequest::Beginning(_) | CurrentRequest::Closing => None,
         }
     }
 

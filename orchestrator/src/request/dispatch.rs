@@ -30,11 +30,11 @@ use ractor::{ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
 use crate::gate::writer::{Writer, WriterSetup};
 use crate::mission::{MissionNews, charge_earlier};
 use crate::request::intent::{Prose, RequestIntent};
-use crate::request::routing::{self, Before, RoutedQuestion};
+use crate::request::routing::{self, RoutedQuestion};
 use crate::root::active::{Active, MissionStage, TeamAtWork, Work};
 use crate::root::ending::{Ending, failed_request, journal_closed};
 use crate::root::supervision::{self, LostAccounts};
-use crate::root::{Lanes, Msg, News, State};
+use crate::root::{Msg, News, State, TeamFor};
 use crate::workspace::copy::Copies;
 use crate::workspace::main_workspace::MainWorkspace;
 use crate::workspace::places::snapshots;
@@ -51,13 +51,16 @@ impl State {
             News::Prepared(Ok((intent, brief))) => {
                 self.last_brief.clone_from(&brief);
                 match intent {
-                    RequestIntent::Answer => self.start_answer(myself, brief).await,
+                    RequestIntent::Answer => match self.steering_question() {
+                        Some(question) => self.start_steering(myself, brief, question).await,
+                        None => self.start_answer(myself, brief).await,
+                    },
                     RequestIntent::Review => self.start_review(myself, brief.earlier),
                     RequestIntent::Edit if self.is_for_a_team() => {
                         if let Some(active) = self.active_mut() {
                             active.work = Work::Claiming;
                         }
-                        self.claim(myself, brief, Lanes::OfRequest);
+                        self.claim(myself, brief, TeamFor::Request);
                     }
                     RequestIntent::Edit => {
                         self.start_crew(myself, Goal::Deliver, brief).await;
@@ -76,23 +79,10 @@ impl State {
             News::CrewDone(Err(_)) => {
                 self.end(myself, failed_request(FailureKind::Internal, "the crew died"));
             }
-            News::Answered(result) => {
-                let ending = match result {
-                    Ok(text) => Ending {
-                        answer: Some(text),
-                        ..Delivery::Delivered { verified: Verified::NotNeeded }.into()
-                    },
-                    Err(AnswerError::Call(error)) => call_failed(&error).into(),
-                    Err(AnswerError::Unreadable(error)) => {
-                        let detail = format!("there was no usable answer: {error}").into();
-                        Delivery::NeedsWork { why: NeedsWork::NoAnswer, detail }.into()
-                    }
-                    Err(repeated @ AnswerError::Repeated { .. }) => {
-                        let detail = repeated.to_string().into();
-                        Delivery::NeedsWork { why: NeedsWork::NoAnswer, detail }.into()
-                    }
-                };
-                self.end(myself, ending);
+            News::Answered(result) => self.end(myself, answer_ending(result)),
+            News::Steered(heard) => {
+                let answer = heard.map(|exchange| self.steered(exchange));
+                self.end(myself, answer_ending(answer));
             }
             News::Reviewed(ending) => self.end(myself, *ending),
             News::Mission(news) => self.mission_news(myself, news),
@@ -107,8 +97,8 @@ impl State {
     async fn start_answer(&mut self, myself: &ActorRef<Msg>, brief: Brief) {
         let Some(children) = self.spawn_children(myself).await else { return };
         let Some(active) = self.active_mut() else { return };
-        active.work = Work::Answering(children.clone());
-        let (run, before) = (active.run.clone(), Before::of(&self.turns));
+        active.work = Work::Answering(Box::new(children.clone()));
+        let (run, router) = (active.run.clone(), self.router.handle());
         let workspace = Arc::new(self.workspace(run.scope(), myself));
         let (commands, index) = (Runner { workspace, run: run.clone() }, self.index.clone());
         self.start_work(myself, async move {
@@ -136,7 +126,7 @@ impl State {
                 own: &own,
                 programs: Some(&rlm),
             };
-            let question = RoutedQuestion { run: &run, sources, brief: &brief, before, dialogue };
+            let question = RoutedQuestion { run: &run, sources, brief: &brief, router, dialogue };
             News::Answered(question.ask(&Prose).await)
         });
     }
@@ -173,7 +163,7 @@ impl State {
     }
 
     /// Claims worktrees for a team.
-    pub(crate) fn claim(&mut self, myself: &ActorRef<Msg>, brief: Brief, of: Lanes) {
+    pub(crate) fn claim(&mut self, myself: &ActorRef<Msg>, brief: Brief, of: TeamFor) {
         let (run, lanes) = (self.run().clone(), self.places.lanes.clone());
         let session = self.session.clone();
         self.start_work(myself, async move {
@@ -188,7 +178,7 @@ impl State {
         myself: &ActorRef<Msg>,
         claimed: io::Result<Claim>,
         brief: Brief,
-        of: Lanes,
+        of: TeamFor,
     ) {
         let Some(active) = self.active() else { return };
         let run = active.run.clone();
@@ -201,8 +191,8 @@ impl State {
             }
         };
         let plan = match &of {
-            Lanes::OfRequest => None,
-            Lanes::OfMission(plan, _) => Some(plan.clone()),
+            TeamFor::Request => None,
+            TeamFor::Mission(plan, _) => Some(plan.clone()),
         };
         let setup = TeamSetup {
             brief: brief.clone(),
@@ -222,11 +212,11 @@ impl State {
         let at_work = TeamAtWork { team: team.clone(), claim };
         let Some(active) = self.active_mut() else { return };
         match of {
-            Lanes::OfRequest => {
+            TeamFor::Request => {
                 active.work = Work::Team(at_work);
                 self.start_work(myself, async move { News::TeamDone(brief, team.work().await) });
             }
-            Lanes::OfMission(_, execution) => {
+            TeamFor::Mission(_, execution) => {
                 if let Some(mission) = active.work.mission_mut() {
                     mission.begin_lanes(at_work);
                 }
@@ -275,6 +265,9 @@ impl State {
         myself: &ActorRef<Msg>,
         who: &ActorCell,
     ) -> Result<(), ActorProcessingErr> {
+        if self.router.holds(who) {
+            return Ok(self.router.refill(&self.idle.publisher, myself.get_cell()).await?);
+        }
         if self.writer.cell().get_id() == who.get_id() {
             self.replace_writer(myself)?;
             self.end(myself, failed_request(FailureKind::Internal, "the writer died"));
@@ -331,5 +324,24 @@ impl State {
         let (reply, _) = ractor::concurrency::oneshot();
         self.writer.settle(self.idle.publisher.clone(), reply.into());
         Ok(())
+    }
+}
+
+/// Returns how a question ends with its answer.
+fn answer_ending(result: Result<String, AnswerError>) -> Ending {
+    match result {
+        Ok(text) => Ending {
+            answer: Some(text),
+            ..Delivery::Delivered { verified: Verified::NotNeeded }.into()
+        },
+        Err(AnswerError::Call(error)) => call_failed(&error).into(),
+        Err(AnswerError::Unreadable(error)) => {
+            let detail = format!("there was no usable answer: {error}").into();
+            Delivery::NeedsWork { why: NeedsWork::NoAnswer, detail }.into()
+        }
+        Err(repeated @ AnswerError::Repeated { .. }) => {
+            let detail = repeated.to_string().into();
+            Delivery::NeedsWork { why: NeedsWork::NoAnswer, detail }.into()
+        }
     }
 }

@@ -23,10 +23,11 @@ use ractor::ActorRef;
 use search::BYTES_PER_TOKEN;
 use tree::RepoPath;
 
-use self::findings::Findings;
+use self::findings::ReviewFindings;
 use crate::request::LAST_REQUEST;
 use crate::request::gathering::{Gathering, begins_with};
-use crate::request::routing::{self, Before, RoutedQuestion};
+use crate::request::router::ModelRouter;
+use crate::request::routing::{self, RoutedQuestion};
 use crate::root::active::Work;
 use crate::root::ending::{Ending, journal_closed};
 use crate::root::{Msg, News, State};
@@ -45,7 +46,7 @@ impl State {
         }
         let workspace = Arc::new(self.workspace(run.scope(), myself));
         let (index, memory) = (self.index.clone(), self.recall());
-        let before = Before::of(&self.turns);
+        let router = self.router.handle();
         let made = self.turns.last().map(|turn| turn::git_diff(&turn.changes)).unwrap_or_default();
         self.start_work(myself, async move {
             let commands = Runner { workspace, run };
@@ -55,7 +56,7 @@ impl State {
             let index = index.clone();
             let gather =
                 |request, about| Gathering { request, about, index, options, earlier, memory };
-            let reviewed = review(sources, (&words, before, made), gather).await;
+            let reviewed = review(sources, (&words, router, made), gather).await;
             News::Reviewed(reviewed.unwrap_or_else(Box::new))
         });
     }
@@ -64,7 +65,7 @@ impl State {
 /// Runs a review. An unsuccessful end is returned as an error.
 async fn review(
     sources: LookSources<'_>,
-    (words, before, made): (&str, Before, String),
+    (words, router, made): (&str, ModelRouter, String),
     gather: impl FnOnce(String, String) -> Gathering,
 ) -> Result<Box<Ending>, Ending> {
     let commands = sources.commands;
@@ -94,7 +95,7 @@ async fn review(
     let about = about.join(" ");
     let request = run.prompts().render(Prompt::ReviewWanted, &[("what", &of)]);
     let brief = run.perform(&mut gather(request, about)).await?;
-    let heard = ask(run, sources, brief, before, (&of, change)).await;
+    let heard = ask(run, sources, brief, router, (&of, change)).await;
     heard.map(delivered).map_err(|unheard| match unheard {
         AnswerError::Call(error) => call_failed(&error).into(),
         AnswerError::Unreadable(error) => none(&format!("no review was usable: {error}").into()),
@@ -106,7 +107,7 @@ async fn ask(
     run: &Run,
     sources: LookSources<'_>,
     brief: Brief,
-    before: Before,
+    router: ModelRouter,
     (of, change): (&Reviewed, ShownDiff),
 ) -> Result<Review, AnswerError> {
     let (prompts, paths) = (run.prompts(), change.paths.clone());
@@ -133,8 +134,8 @@ async fn ask(
     dialogue.say(&(introduction + &request));
     let max_bytes = run.config().agent_loop.max_file_bytes;
     let tree = sources.commands.workspace.reader();
-    let question = RoutedQuestion { run, sources, brief: &brief, before, dialogue };
-    question.ask(&Findings { tree, paths, max_bytes }).await
+    let question = RoutedQuestion { run, sources, brief: &brief, router, dialogue };
+    question.ask(&ReviewFindings { tree, paths, max_bytes }).await
 }
 
 fn delivered(review: Review) -> Box<Ending> {

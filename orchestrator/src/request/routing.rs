@@ -1,5 +1,7 @@
-//! Asks a question outside the edit loop: [`facts::model_choice`] decides which model is asked. The decision is recorded and
-//! changes at most once.
+//! Asks a question outside the edit loop: the router decides which model is asked. The decision is recorded and changes at
+//! most once.
+
+use std::sync::Arc;
 
 use actors::calls::model_call::{CallError, Caller};
 use actors::looks::look_effect::LookSources;
@@ -12,34 +14,12 @@ use actors::talk::prompts::Prompt;
 use actors::talk::{AnswerError, Grammar, Talk};
 use facts::closed::JournalClosed;
 use facts::event::Event;
-use facts::model_choice::{Assessment, ChoiceReason, ModelChoice, Signals, assess};
+use facts::model_choice::{Assessment, ChoiceReason, ModelChoice, own_words};
 use model::{AgentRole, ModelError};
 use toolbox::{OwnTool, Tool};
 use tree::FileHash;
 
-use crate::session::turn::FinishedTurn;
-
-/// What preceded the question.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Before {
-    /// Number of failed turns directly before it.
-    failures: usize,
-    /// Number of checks that failed in the last turn.
-    failing_checks: usize,
-    /// Number of assumptions of the last turn's plan.
-    assumptions: usize,
-}
-
-impl Before {
-    /// Derives it from the earlier turns.
-    pub(crate) fn of(turns: &[FinishedTurn]) -> Self {
-        let failures = turns.iter().rev().take_while(|turn| !turn.is_done()).count();
-        let failing_checks = turns.last().map_or(0, |turn| turn.failing.len());
-        let last_plan = turns.last().and_then(|turn| turn.plan.as_ref());
-        let assumptions = last_plan.map_or(0, |plan| plan.assumptions.len());
-        Self { failures, failing_checks, assumptions }
-    }
-}
+use crate::request::router::{ModelRouter, RouteAsk};
 
 /// Creates the dialogue of a question. The model is offered tools if it can call them.
 pub(crate) fn dialogue(run: &Run, (tools, own): (&[Tool], &[OwnTool])) -> Dialogue {
@@ -89,7 +69,8 @@ pub(crate) struct RoutedQuestion<'q> {
     /// Sources for what the model asks to see.
     pub(crate) sources: LookSources<'q>,
     pub(crate) brief: &'q Brief,
-    pub(crate) before: Before,
+    /// Decides which model is asked.
+    pub(crate) router: ModelRouter,
     /// The messages, including the question.
     pub(crate) dialogue: Dialogue,
 }
@@ -102,7 +83,7 @@ impl RoutedQuestion<'_> {
             Caller { settings: self.run.config().llm.max_think_model.clone(), ..own.clone() };
         let may_change =
             self.run.config().router.auto_max_think && own.settings != strongest.settings;
-        let chosen = self.decide(&own, &strongest, may_change).await?;
+        let chosen = self.decide((&own, &strongest), may_change).await?;
         if chosen == ModelChoice::MaxThink {
             return self.of(&strongest, grammar).await;
         }
@@ -138,48 +119,40 @@ impl RoutedQuestion<'_> {
 
     async fn decide(
         &self,
-        own: &Caller,
-        strongest: &Caller,
+        callers: (&Caller, &Caller),
         may_change: bool,
     ) -> Result<ModelChoice, AnswerError> {
-        let mut assessment = self.assessed(may_change);
-        let mut decision = Deciding {
-            id: 1,
-            callers: (own, strongest),
-            prompt_hash: self.prompt_hash(),
-            tool_schema_hash: self.tool_schema_hash(),
-            assessment: &assessment,
-        };
-        let Some(decided) = self.run.perform(&mut decision).await? else {
+        let mut decision = Deciding { question: self, callers, may_change, after: None };
+        let Some(mut assessment) = self.run.perform(&mut decision).await? else {
             return Ok(ModelChoice::Own);
         };
-        if decided != ModelChoice::Uncertain {
-            return Ok(decided);
+        if assessment.choice != ModelChoice::Uncertain {
+            return Ok(assessment.choice);
         }
         let needs_thought = self.small_model().await;
-        assessment.choice = if needs_thought { ModelChoice::MaxThink } else { ModelChoice::Own };
+        let choice = if needs_thought { ModelChoice::MaxThink } else { ModelChoice::Own };
+        assessment.choice = choice;
         assessment.reasons.extend(needs_thought.then_some(ChoiceReason::SmallModel));
-        let mut decision = Deciding {
-            id: 2,
-            callers: (own, strongest),
-            prompt_hash: self.prompt_hash(),
-            tool_schema_hash: self.tool_schema_hash(),
-            assessment: &assessment,
-        };
-        Ok(self.run.perform(&mut decision).await?.unwrap_or(assessment.choice))
+        decision.after = Some(assessment);
+        let decided = self.run.perform(&mut decision).await?;
+        Ok(decided.map_or(choice, |assessment| assessment.choice))
     }
 
-    fn assessed(&self, may_change: bool) -> Assessment {
-        let Before { failures, failing_checks, assumptions } = self.before;
-        let files = self.brief.evidence.lines().filter(|line| line.starts_with("### ")).count();
-        let request = &self.brief.request;
-        let signals = Signals { request, files, failures, failing_checks, assumptions };
-        let mut assessment = assess(signals, &self.run.config().router);
+    /// Has the router assess the question; `None` if there is no router.
+    async fn assessed(&self, may_change: bool) -> Option<Assessment> {
+        let ask = RouteAsk {
+            scope: self.run.scope().clone(),
+            request: self.brief.request.clone(),
+            files: shown_files(&self.brief.evidence),
+            attendance: self.run.attendance,
+            config: Arc::clone(&self.run.terms.config),
+        };
+        let mut assessment = self.router.route(ask).await?;
         if !may_change {
             assessment.choice = ModelChoice::Own;
             assessment.reasons.push(ChoiceReason::Fixed);
         }
-        assessment
+        Some(assessment)
     }
 
     fn prompt_hash(&self) -> String {
@@ -197,55 +170,82 @@ impl RoutedQuestion<'_> {
         let caller = Caller::of(self.run, AgentRole::Intent);
         let prompts = caller.prompts();
         let mut dialogue = Dialogue::new(prompts.render(Prompt::Intent, &[]), &self.run.redactor);
-        let request = &self.brief.request;
-        dialogue.say(&prompts.render(Prompt::RouterQuestion, &[("request", request)]));
+        let request = own_words(&self.brief.request, self.run.config().router.pasted_rows);
+        dialogue.say(&prompts.render(Prompt::RouterQuestion, &[("request", &request)]));
         let reply = caller.ask(&mut dialogue).await;
         reply.is_ok_and(|reply| reply.content.trim().to_uppercase().starts_with("YES"))
     }
 }
 
-/// The effect of deciding on a model. Earlier versions recorded no decision.
+/// Returns the number of files in the evidence. What is written in them does not count.
+fn shown_files(evidence: &str) -> usize {
+    let (mut fence, mut files) = (None, 0);
+    for line in evidence.lines() {
+        match fence {
+            Some(open) if line == open => fence = None,
+            Some(_) => {}
+            None if line.starts_with("```") => fence = Some(line),
+            None => files += usize::from(line.starts_with("### ")),
+        }
+    }
+    files
+}
+
+/// The effect of deciding on a model: once, or twice if a small model is asked in between. Earlier versions recorded no
+/// decision.
 struct Deciding<'d> {
-    id: u32,
+    question: &'d RoutedQuestion<'d>,
     /// The role's own model, and the model that thinks longest.
     callers: (&'d Caller, &'d Caller),
-    prompt_hash: String,
-    tool_schema_hash: Option<String>,
-    assessment: &'d Assessment,
+    may_change: bool,
+    /// The assessment after the small model was asked.
+    after: Option<Assessment>,
+}
+
+impl Deciding<'_> {
+    fn id(&self) -> u32 {
+        if self.after.is_none() { 1 } else { 2 }
+    }
 }
 
 impl Effect for Deciding<'_> {
-    type Outcome = Option<ModelChoice>;
+    type Outcome = Option<Assessment>;
     type Stop = JournalClosed;
     const POSITION: Position = Position::NextIfAtAll;
 
-    fn look(&mut self, event: &Event) -> Trace<Option<ModelChoice>> {
+    fn look(&mut self, event: &Event) -> Trace<Option<Assessment>> {
         let Event::RouterDecision { decision_id, assessment, .. } = event else {
             return Trace::Foretold(None);
         };
-        if *decision_id == self.id {
-            Trace::Done(Some(assessment.choice))
+        if *decision_id == self.id() {
+            Trace::Done(Some(assessment.clone()))
         } else {
             Trace::Foretold(None)
         }
     }
 
-    async fn act(&mut self, run: &Run) -> Result<Option<ModelChoice>, JournalClosed> {
+    async fn act(&mut self, run: &Run) -> Result<Option<Assessment>, JournalClosed> {
         let (own, strongest) = self.callers;
-        let choice = self.assessment.choice;
-        let chosen = if choice == ModelChoice::MaxThink { strongest } else { own };
+        let assessment = match &self.after {
+            Some(assessment) => assessment.clone(),
+            None => match self.question.assessed(self.may_change).await {
+                Some(assessment) => assessment,
+                None => return Ok(None),
+            },
+        };
+        let chosen = if assessment.choice == ModelChoice::MaxThink { strongest } else { own };
         let decision = Event::RouterDecision {
-            decision_id: self.id,
+            decision_id: self.id(),
             role: chosen.role,
             selected_model: chosen.settings.model.clone(),
             thinking: chosen.settings.thinking,
-            assessment: self.assessment.clone(),
-            prompt_hash: self.prompt_hash.clone(),
-            tool_schema_hash: self.tool_schema_hash.clone(),
+            assessment: assessment.clone(),
+            prompt_hash: self.question.prompt_hash(),
+            tool_schema_hash: self.question.tool_schema_hash(),
             max_tokens: chosen.settings.max_output_tokens,
         };
         run.publish(decision).await?;
-        Ok(Some(choice))
+        Ok(Some(assessment))
     }
 }
 
@@ -273,5 +273,16 @@ impl Effect for Escalating<'_> {
         let (from, to) = (self.from.settings.model.clone(), self.to.settings.model.clone());
         run.publish(Event::RouterEscalation { role, reason_codes, from, to }).await?;
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headings_in_a_file_are_not_files() {
+        let evidence = "### a.md:1-9 of 20 e3b0c442\n````\n### b\n```\n### c\n```\n````\n### d.md:1-1 0\n```\nd\n```\n";
+        assert_eq!(shown_files(evidence), 2);
     }
 }

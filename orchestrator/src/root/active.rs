@@ -22,7 +22,7 @@ use ractor::{ActorCell, RpcReplyPort};
 use tokio::sync::watch;
 
 use super::ending::Ending;
-use super::{NotSteered, RequestOutcome};
+use super::outcome::{NotSteered, RequestOutcome};
 use crate::gate::memory::GateMemory;
 use crate::request::Request;
 
@@ -49,7 +49,7 @@ pub(crate) enum Work {
     /// Its intent is decided, and what it begins with is gathered.
     Preparing,
     /// A question is answered, with a pool for child questions.
-    Answering(Children),
+    Answering(Box<Children>),
     /// A change is reviewed.
     Reviewing,
     /// A crew works on it. The worktrees are those of a team that declined before.
@@ -81,7 +81,7 @@ pub(crate) enum MissionStage {
     Card,
     /// Its approved card is carried out.
     Execution {
-        card: SealedCard,
+        card: Box<SealedCard>,
         /// What the card allows.
         grant: Arc<Grant>,
         /// What the mission had spent when its card was approved.
@@ -95,7 +95,7 @@ pub(crate) enum MissionLanes {
     NotBegun,
     Working(TeamAtWork),
     /// The end is taken out for the report.
-    Ended(Claim, Option<LanesEnd>),
+    Ended(Claim, Option<Box<LanesEnd>>),
 }
 
 /// How the lanes of a mission ended: the delivery, each lane, and the worktrees that were kept.
@@ -126,7 +126,7 @@ impl Active {
                 return None;
             }
             Work::Preparing | Work::Claiming | Work::Reviewing => (ToStop::default(), None, None),
-            Work::Answering(children) => (ToStop::of(Vec::new(), children), None, None),
+            Work::Answering(children) => (ToStop::of(Vec::new(), *children), None, None),
             Work::Crew(crew, claim) => (ToStop::actor(crew.cell()), claim, None),
             Work::Team(TeamAtWork { team, claim }) => {
                 (ToStop::actor(team.cell()), Some(claim), None)
@@ -135,7 +135,7 @@ impl Active {
                 let MissionAtWork { children, stage, .. } = *mission;
                 let (card, lanes) = match stage {
                     MissionStage::Card => (None, MissionLanes::NotBegun),
-                    MissionStage::Execution { card, lanes, .. } => (Some(card), lanes),
+                    MissionStage::Execution { card, lanes, .. } => (Some(*card), lanes),
                 };
                 let (team, claim) = match lanes {
                     MissionLanes::NotBegun => (Vec::new(), None),
@@ -255,7 +255,7 @@ impl MissionAtWork {
         if let MissionStage::Execution { lanes, .. } = &mut self.stage {
             let before = std::mem::replace(lanes, MissionLanes::NotBegun);
             *lanes = match before {
-                MissionLanes::Working(work) => MissionLanes::Ended(work.claim, Some(end)),
+                MissionLanes::Working(work) => MissionLanes::Ended(work.claim, Some(Box::new(end))),
                 before @ (MissionLanes::NotBegun | MissionLanes::Ended(..)) => before,
             };
         }
@@ -266,7 +266,7 @@ impl MissionAtWork {
         match &mut self.stage {
             MissionStage::Execution { spent_before, lanes, .. } => {
                 let end = match lanes {
-                    MissionLanes::Ended(_, end) => end.take(),
+                    MissionLanes::Ended(_, end) => end.take().map(|end| *end),
                     MissionLanes::NotBegun | MissionLanes::Working(_) => None,
                 };
                 (*spent_before, end)

@@ -16,30 +16,20 @@ use facts::event::Event;
 use facts::words::Side;
 use journal::log::Journal;
 use lanes::crew::undo_patch::Trail;
-use missions::card::SealedCard;
 use patch::PutAside;
 use ractor::{ActorRef, RpcReplyPort};
 use tree::Change;
 
 use super::active::{Active, Stopping, Work};
-use super::ending::{Ending, failed_request};
+use super::ending::{Closed, Ending, failed_request};
 use super::supervision::{close_index, shut_down, stop_work};
-use super::{Current, Msg, RequestOutcome, State};
+use super::{CurrentRequest, Msg, RequestOutcome, State};
 use crate::request::{LAST_REQUEST, Request};
 use crate::session::memory::{self, Delivered, DeliveryPlace, remember};
 use crate::session::run_beginning::{Progress, progress};
 use crate::session::turn::FinishedTurn;
 use crate::workspace::places::WorkspacePlaces;
 use crate::workspace::worktrees;
-
-/// A request whose end is recorded.
-pub(crate) struct Closed {
-    outcome: RequestOutcome,
-    reply: RpcReplyPort<RequestOutcome>,
-    turn: FinishedTurn,
-    /// The card of a mission that was not carried out, and may be approved again.
-    card: Option<SealedCard>,
-}
 
 impl State {
     /// Ends the run. What works on it is stopped beside the mailbox, and then its end is recorded.
@@ -62,9 +52,11 @@ impl State {
 
     /// Takes out the run whose end is decided. The future records its end.
     fn closing(&mut self) -> Option<impl Future<Output = Closed> + Send + use<>> {
-        let active = match std::mem::replace(&mut self.current, Current::Closing) {
-            Current::Active(active) => *active,
-            other @ (Current::Idle | Current::Beginning(_) | Current::Closing) => {
+        let active = match std::mem::replace(&mut self.current, CurrentRequest::Closing) {
+            CurrentRequest::Active(active) => *active,
+            other @ (CurrentRequest::Idle
+            | CurrentRequest::Beginning(_)
+            | CurrentRequest::Closing) => {
                 self.current = other;
                 return None;
             }
@@ -81,7 +73,7 @@ impl State {
                 ..
             } => (*stopping, Ended { run, request, reply, slot, trail, put_aside }),
             active => {
-                self.current = Current::Active(Box::new(active));
+                self.current = CurrentRequest::Active(Box::new(active));
                 return None;
             }
         };
@@ -104,26 +96,26 @@ impl State {
 
     /// Takes in a request whose end is recorded, and answers it.
     pub(crate) fn closed(&mut self, closed: Finished<Box<Closed>>) {
-        self.current = Current::Idle;
+        self.current = CurrentRequest::Idle;
         let Ok(closed) = closed.result() else {
             tracing::error!("recording the end of a request panicked");
             return;
         };
         let Closed { outcome, reply, turn, card } = *closed;
         self.cards.extend(card.map(|card| (card.hash(), card)));
-        self.turns.push(turn);
+        self.turns.extend(turn);
         answer(reply, outcome);
     }
 
     /// Ends with the session: a request whose end is decided is recorded, everything else is dropped.
     pub(crate) async fn wind_up(&mut self) {
         let is_ending = match &self.current {
-            Current::Active(active) => {
+            CurrentRequest::Active(active) => {
                 active.stop.send_replace(true);
                 active.work.is_stopping()
             }
-            Current::Closing => true,
-            Current::Idle | Current::Beginning(_) => false,
+            CurrentRequest::Closing => true,
+            CurrentRequest::Idle | CurrentRequest::Beginning(_) => false,
         };
         if is_ending {
             self.workers.ended().await;
@@ -201,10 +193,8 @@ impl Closing {
             ways_back.clear();
         }
         let rollbacks = staged_ways_back(&run, ways_back).await;
-        if let Some(text) = &answer {
-            let (speaker, text) = (Side::Assistant, text.clone());
-            let turn = Event::TurnAdded { speaker, text, intent: None, card: None };
-            run.publish(turn).await.ok();
+        if let Some(text) = answer.as_ref().filter(|_| request.is_turn()) {
+            run.publish(answer_turn(text)).await.ok();
         }
         if let (Some(review), LAST_REQUEST) = (&review, request.text.as_str()) {
             run.publish(Event::QaReport { review: review.clone() }).await.ok();
@@ -233,7 +223,7 @@ impl Closing {
             let delivered = Delivered { request, plan, changes, verified };
             remember(&run, delivered, self.memory).await;
         }
-        let turn = FinishedTurn {
+        let turn = request.is_turn().then(|| FinishedTurn {
             run: run.id().to_owned(),
             said: said(&run),
             request: run.redactor.redact(&request.text).into_owned(),
@@ -242,7 +232,7 @@ impl Closing {
             answer: answer.clone(),
             changes: changes.clone(),
             failing,
-        };
+        });
         let outcome = RequestOutcome {
             run: run.id().to_owned(),
             delivery,
@@ -278,4 +268,10 @@ async fn staged_ways_back(run: &Run, ways_back: Vec<(UndoTarget, Vec<Change>)>) 
 /// Returns what the user said while a request was worked on.
 fn said(run: &Run) -> Vec<UserWord> {
     run.user_said.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// Returns the answer to a question as a turn of the conversation.
+fn answer_turn(text: &str) -> Event {
+    let (speaker, text) = (Side::Assistant, text.to_owned());
+    Event::TurnAdded { speaker, text, intent: None, card: None, course: None }
 }

@@ -8,9 +8,11 @@ use facts::grammar::review::Review;
 use facts::team::EndedLane;
 use lanes::crew::CrewReport;
 use missions::card::SealedCard;
+use ractor::RpcReplyPort;
 use tree::Change;
 
-use crate::session::turn::FailedCheck;
+use super::outcome::RequestOutcome;
+use crate::session::turn::{FailedCheck, FinishedTurn};
 
 /// How a run ends, and its results.
 pub(crate) struct Ending {
@@ -23,6 +25,15 @@ pub(crate) struct Ending {
     pub(crate) ways_back: Vec<(UndoTarget, Vec<Change>)>,
     pub(crate) lanes: Vec<EndedLane>,
     pub(crate) kept: Vec<PathBuf>,
+}
+
+/// A request whose end is recorded.
+pub(crate) struct Closed {
+    pub(crate) outcome: RequestOutcome,
+    pub(crate) reply: RpcReplyPort<RequestOutcome>,
+    pub(crate) turn: Option<FinishedTurn>,
+    /// The card of a mission that was not carried out, and may be approved again.
+    pub(crate) card: Option<SealedCard>,
 }
 
 impl From<Delivery> for Ending {

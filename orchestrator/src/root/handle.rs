@@ -24,7 +24,9 @@ use tools::blocking::on_a_thread;
 use tree::CommitError;
 
 use super::{Asked, Msg, NotSteered, OrchestratorActor, RequestOutcome, Root, Setup};
-use crate::request::Request;
+use crate::autopilot::{Autopilot, CourseSetup};
+use crate::request::intent::RequestIntent;
+use crate::request::{LAST_REQUEST, Request};
 use crate::session::context::{Compacted, Context, NotCompacted};
 use crate::session::past_requests::{EarlierError, InterruptedRun, RecordedRun, SessionPast};
 use crate::workspace::main_tree::MainTree;
@@ -49,6 +51,9 @@ pub enum StartError {
     /// The actors cannot be started.
     #[error("cannot start the actors")]
     Actors(#[from] ractor::SpawnErr),
+    /// The orchestrator is gone.
+    #[error("the session has ended")]
+    Gone(#[source] Unanswered),
 }
 
 /// Why another configuration was not adopted.
@@ -73,6 +78,11 @@ pub struct Orchestrator {
 }
 
 impl Orchestrator {
+    /// A handle for an actor that the orchestrator starts.
+    pub(crate) const fn of(mailbox: Mailbox<Msg>, journal: Arc<Journal>) -> Self {
+        Self { mailbox, journal }
+    }
+
     /// Creates a session and starts the actors. Signals arrive at the receiver, which must be drained.
     pub async fn start(mut setup: Setup) -> Result<(Self, mpsc::Receiver<Signal>), StartError> {
         let (capacity, screen, signals) = ends(&setup.config);
@@ -179,6 +189,32 @@ impl Orchestrator {
             sent?;
             mailbox.answer("run", outcome).await.map_err(|_| Unanswered::Stopped)
         }
+    }
+
+    /// Adds a review of the changes to an outcome, if there are any. The review is a separate read-only request; its result
+    /// does not affect the delivery.
+    pub async fn reviewed(&self, outcome: RequestOutcome) -> RequestOutcome {
+        let delivered = matches!(outcome.delivery, Delivery::Delivered { .. });
+        if !delivered || outcome.changes.is_empty() {
+            return outcome;
+        }
+        let request = Request::new(LAST_REQUEST.to_owned(), Some(RequestIntent::Review));
+        match self.run(request).await {
+            Ok(RequestOutcome { review, spent, .. }) => {
+                RequestOutcome { review, spent: outcome.spent.plus(spent), ..outcome }
+            }
+            Err(_) => outcome,
+        }
+    }
+
+    /// Starts an autopilot in this session.
+    pub async fn start_autopilot(&self, setup: CourseSetup) -> Result<Autopilot, StartError> {
+        let setup = Box::new(setup);
+        let started = self
+            .mailbox
+            .call("start autopilot", |reply| Msg::StartAutopilot { setup, reply }, None)
+            .await;
+        Ok(started.map_err(StartError::Gone)??)
     }
 
     /// Makes requests that begin from now on use another configuration.

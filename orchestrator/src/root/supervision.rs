@@ -2,12 +2,14 @@
 //!
 //! ```text
 //! Orchestrator ─┬─ Writer        replaced, what it left half done is settled
+//!               ├─ Router        replaced, its fold rebuilt from the journal
 //!               ├─ Admission     replaced, its ledger recovered from the journal
 //!               ├─ Crew       its loss ends the run
 //!               │  └─ Architect, Editor, Applier, Verifier     the crew is rebuilt, at the cost of an attempt
 //!               ├─ Team       its loss ends the run
 //!               │  └─ Lane 01..N     its loss ends only that lane
 //!               │     └─ Crew        as above
+//!               ├─ Autopilot  its loss ends its work in this process
 //!               └─ Pool       asks a mission's child questions
 //!                  └─ worker 1..20    replaced; its question gets no answer
 //! ```

@@ -10,7 +10,7 @@ use facts::event::Event;
 use facts::words::CompactedBy;
 use search::estimate_tokens;
 
-use crate::root::{Current, State};
+use crate::root::{CurrentRequest, State};
 use crate::session::context::{Compacted, Context, ContextInHand, ContextPart, NotCompacted};
 use crate::session::turn::summary::{compaction, summary};
 use crate::session::turn::{self, PartOf};
@@ -20,6 +20,13 @@ pub(crate) struct Compacting {
     /// The number of turns that are summarised already.
     pub(crate) before: usize,
     pub(crate) due: Option<Compacted>,
+}
+
+impl Compacting {
+    /// For a request that reads no conversation.
+    pub(crate) const fn nothing() -> Self {
+        Self { before: 0, due: None }
+    }
 }
 
 impl Effect for Compacting {
@@ -55,7 +62,7 @@ impl State {
 
     /// Compacts all turns but the last, because the user wants it.
     pub(crate) async fn compact(&mut self) -> Result<Compacted, NotCompacted> {
-        if !matches!(self.current, Current::Idle) {
+        if !matches!(self.current, CurrentRequest::Idle) {
             return Err(NotCompacted::AtWork);
         }
         let turns = self.turns.len().saturating_sub(1);

@@ -22,6 +22,7 @@ use thiserror::Error;
 use tools::clock::Timestamp;
 use tree::{Change, FileHash, RepoPath};
 
+use crate::autopilot::steering_dialogue::{SteeringExchange, steering_dialogue};
 use crate::request::Request;
 use crate::session::turn::fates::ChangeAtTurnEnd;
 use crate::session::turn::{FailedCheck, FinishedTurn};
@@ -65,6 +66,8 @@ pub(crate) struct SessionPast {
     pub(crate) interrupted: Option<InterruptedRun>,
     /// The cards of its missions that can still be answered.
     pub(crate) cards: BTreeMap<FileHash, SealedCard>,
+    /// What was said in the steering dialogue of its autopilot.
+    pub(crate) steering: Vec<SteeringExchange>,
 }
 
 /// A run that was interrupted.
@@ -171,10 +174,8 @@ impl<'r> RunRecords<'r> {
 
     /// Returns the user's request with its flags.
     pub(crate) fn request(&self) -> Request {
-        match self.records.first().and_then(|record| record.event()) {
-            Some(Event::TurnAdded { text, intent, card, .. }) => Request { text, intent, card },
-            Some(_) | None => Request::new("", None),
-        }
+        let first = self.records.first().and_then(|record| record.event());
+        first.and_then(Request::of_first_event).unwrap_or_else(|| Request::new("", None))
     }
 
     /// Returns how it ended; `None` if it has not.
@@ -187,9 +188,13 @@ impl<'r> RunRecords<'r> {
 
     /// Returns what the next turn is told about it, once it is over.
     #[expect(clippy::wildcard_enum_match_arm, reason = "other events tell nothing of it")]
-    fn turn(&self, session: &Path) -> Result<Option<FinishedTurn>, EarlierError> {
+    pub(crate) fn turn(&self, session: &Path) -> Result<Option<FinishedTurn>, EarlierError> {
         let Some(delivery) = self.delivery() else { return Ok(None) };
-        let Request { text: request, .. } = self.request();
+        let request = self.request();
+        if !request.is_turn() {
+            return Ok(None);
+        }
+        let request = request.text;
         let (mut plan, mut answer, mut trail) = (None, None, Trail::default());
         let (mut failing, mut in_lanes) = (Vec::new(), false);
         let mut staged: Vec<(String, Vec<StagedFile>)> = Vec::new();
@@ -476,7 +481,13 @@ fn open_cards(records: &[Record]) -> impl Iterator<Item = MadeCard> {
 impl SessionPast {
     /// The past of a new session.
     pub(crate) fn nothing() -> Self {
-        Self { turns: Vec::new(), compacted: 0, interrupted: None, cards: BTreeMap::new() }
+        Self {
+            turns: Vec::new(),
+            compacted: 0,
+            interrupted: None,
+            cards: BTreeMap::new(),
+            steering: Vec::new(),
+        }
     }
 
     /// Restores the past from a session's records; its content is in the directory `session`.
@@ -496,7 +507,9 @@ impl SessionPast {
                 .cards
                 .extend(SealedCard::read(content(session, &card)?).map(|card| (hash, card)));
         }
-        if let Some(open) = runs.pop().filter(|run| !run.is_finished()) {
+        let open = runs.pop().filter(|run| !run.is_finished());
+        earlier.steering = steering_dialogue(session, records, open.as_ref().map(|run| run.id))?;
+        if let Some(open) = open {
             let request = open.request();
             let recorded = open.recorded(session, AtRecordingEnd::GoOn)?;
             earlier.interrupted = Some(InterruptedRun { request, recorded });

@@ -20,6 +20,7 @@ use testkit::{AnswerSource, RunRecord, World, children_of};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lost {
     Writer,
+    Router,
     Admission,
     Crew,
     /// The role that makes the call.
@@ -38,14 +39,15 @@ struct Losing {
 
 impl Losing {
     fn lose(&self) {
-        // The writer is started first, then admission and the crew.
+        // The writer and the router are started first, then admission and the crew.
         let started = children_of(self.orchestrator.get().unwrap());
         match self.lost {
             Lost::Writer => started[0].kill(),
-            Lost::Admission => started[1].kill(),
-            Lost::Crew => started[2].kill(),
+            Lost::Router => started[1].kill(),
+            Lost::Admission => started[2].kill(),
+            Lost::Crew => started[3].kill(),
             Lost::Role => {
-                children_of(&started[2])[usize::from(self.role == AgentRole::Editor)].kill();
+                children_of(&started[3])[usize::from(self.role == AgentRole::Editor)].kill();
             }
             Lost::Journal => fs::remove_dir_all(self.session.join("blobs")).unwrap(),
         }
@@ -96,6 +98,70 @@ async fn lost_admission_is_replaced_and_its_spending_is_recovered() {
         );
         assert_eq!(world.read("greet.txt"), "hello world\n");
     }
+}
+
+#[tokio::test]
+async fn a_router_lost_during_an_edit_is_replaced_and_the_edit_does_not_notice() {
+    for role in [AgentRole::Architect, AgentRole::Editor] {
+        let (told, world) = run(Lost::Router, role).await;
+        let delivered = Delivery::Delivered { verified: Verified::Proven };
+        assert_eq!(told.outcome.delivery, delivered, "{role:?}");
+        assert_eq!(told.count("RoleCrashed@v1"), 1, "{role:?}");
+        assert_eq!(told.outcome.spent.at_most().calls, 2, "{role:?}");
+        let scratch = World::greeting();
+        let replayed = replay(&world.session(), &scratch.state()).await.unwrap();
+        let [run] = replayed.as_slice() else { panic!("{replayed:?}") };
+        assert_eq!(run.difference, None, "{role:?}");
+    }
+}
+
+/// A model that answers no question usably, and kills the router while it decides whether a message is one.
+struct Unusable {
+    kills: AtomicBool,
+    orchestrator: OnceLock<ActorCell>,
+}
+
+impl AnswerSource for Unusable {
+    async fn answer(&self, request: &ChatRequest) -> Result<String, ModelError> {
+        if request.role != AgentRole::Intent {
+            return Ok("NEED_CONTEXT|../outside".to_owned());
+        }
+        if self.kills.load(Ordering::SeqCst) {
+            let router = children_of(self.orchestrator.get().unwrap()).remove(1);
+            router.kill_and_wait(None).await.unwrap();
+        }
+        Ok("ANSWER".to_owned())
+    }
+}
+
+#[tokio::test]
+async fn a_lost_router_is_rebuilt_from_the_journal_and_scores_alike() {
+    let mut scores = Vec::new();
+    for kills in [false, true] {
+        let world = World::greeting();
+        let (kills, orchestrator) = (AtomicBool::new(kills), OnceLock::new());
+        let model = Arc::new(Unusable { kills, orchestrator });
+        let (orchestrator, signals) = Orchestrator::start(world.setup(&model, &[])).await.unwrap();
+        testkit::ignore(signals);
+        model.orchestrator.set(orchestrator.cell()).unwrap();
+        for _ in 0..3 {
+            let outcome = orchestrator.run(Request::new("What does it say?", None)).await.unwrap();
+            assert!(matches!(outcome.delivery, Delivery::NeedsWork { .. }), "{outcome:?}");
+        }
+        orchestrator.close().await;
+        let records = journal::read::read_journal(&world.session()).unwrap().records;
+        let events = records.iter().filter_map(journal::read::Record::event);
+        let assessments = events.filter_map(|event| {
+            let facts::event::Event::RouterDecision { assessment, .. } = event else { return None };
+            Some(assessment)
+        });
+        scores.push(assessments.collect::<Vec<_>>());
+        let crashes = records.iter().filter(|record| record.name() == "RoleCrashed").count();
+        assert_eq!(crashes, if scores.len() == 1 { 0 } else { 3 });
+    }
+    assert_eq!(scores[0], scores[1]);
+    let streaks: Vec<f64> = scores[0].iter().map(|it| it.features.failure_streak).collect();
+    assert_eq!(streaks, [0.0, 0.5, 1.0]);
 }
 
 #[tokio::test]

@@ -96,8 +96,8 @@ impl Luck {
     fn child(&self, has_children: bool) -> Option<ActorCell> {
         let children = children_of(&self.orchestrator.get().unwrap().cell());
         let is_meant = |cell: &&ActorCell| cell.get_children().is_empty() != has_children;
-        // The writer is started first. A team without children yet looks like admission.
-        let mut meant = children.iter().skip(1).filter(is_meant);
+        // The writer and the router are started first. A team without children yet looks like admission.
+        let mut meant = children.iter().skip(2).filter(is_meant);
         meant.next().filter(|_| meant.next().is_none()).cloned()
     }
 

@@ -11,7 +11,9 @@ impl Event {
             Self::SessionContinued { config, prompts, .. } => {
                 std::iter::once(config).chain(prompts).collect()
             }
-            Self::ConfigurationChanged { config } => vec![config],
+            Self::ConfigurationChanged { config } | Self::AutopilotBegan { config, .. } => {
+                vec![config]
+            }
             Self::ConversationCompacted { summary, .. } => vec![summary],
             Self::EvidenceGathered { text, workspace, earlier, .. } => {
                 std::iter::once(text).chain(workspace).chain(earlier).collect()
@@ -20,7 +22,9 @@ impl Event {
                 files.iter().filter_map(|file| file.found.content()).collect()
             }
             Self::Looked { told, .. } => told.iter().collect(),
-            Self::ToolResult { told, .. } | Self::InstructionsRead { told, .. } => vec![told],
+            Self::ToolResult { told, .. }
+            | Self::InstructionsRead { told, .. }
+            | Self::AutopilotAnswered { told, .. } => vec![told],
             Self::SourcesRead { sources, .. } => vec![sources],
             Self::CardMade { card, .. } => vec![card],
             Self::CardTaken { card, .. } => card.iter().collect(),

@@ -1,6 +1,6 @@
 //! Compares events by what they decide and testify to, ignoring their wording. Pure.
 
-use super::Event;
+use super::{Blob, Event};
 use crate::words::Side;
 
 impl Event {
@@ -12,14 +12,19 @@ impl Event {
         Decisions(ciborium::Value::serialized(event).unwrap_or(ciborium::Value::Null))
     }
 
-    /// Returns an assistant's turn without its text, which is rendered from what other events record: answers of models, cards
-    /// and reports. `None` for other events.
+    /// Returns an assistant's turn, or a message to the steering model, without its text, which is rendered from what other events
+    /// record: answers of models, cards and reports. `None` for other events.
     fn without_rendered_text(&self) -> Option<Self> {
-        let Self::TurnAdded { speaker: Side::Assistant, intent, card, .. } = self else {
+        if let Self::AutopilotAnswered { answer, .. } = self {
+            let (told, answer) = (Blob::new(""), answer.clone());
+            return Some(Self::AutopilotAnswered { told, answer });
+        }
+        let Self::TurnAdded { speaker: Side::Assistant, intent, card, course, .. } = self else {
             return None;
         };
         let (speaker, text) = (Side::Assistant, String::new());
-        Some(Self::TurnAdded { speaker, text, intent: *intent, card: card.clone() })
+        let (card, course) = (card.clone(), course.clone());
+        Some(Self::TurnAdded { speaker, text, intent: *intent, card, course })
     }
 }
 

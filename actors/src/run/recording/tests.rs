@@ -9,7 +9,13 @@ use facts::words::{EffectToApprove, Side};
 use super::*;
 
 fn turn(text: &str) -> Event {
-    Event::TurnAdded { speaker: Side::User, text: text.to_owned(), intent: None, card: None }
+    Event::TurnAdded {
+        speaker: Side::User,
+        text: text.to_owned(),
+        intent: None,
+        card: None,
+        course: None,
+    }
 }
 
 fn recording(events: Vec<Event>, at_end: AtRecordingEnd) -> Recording {

@@ -335,6 +335,10 @@ prompts! {
     AutopilotUntil = "autopilot_until",
     /// Says for how many steps the output of that command has not changed.
     AutopilotAlike = "autopilot_alike",
+    /// Asks for the next step in the same dialogue.
+    AutopilotNext = "autopilot_next",
+    /// Tells the models of a step about the task and the steps before it.
+    AutopilotCourse = "autopilot_course",
     /// The request of a lane that does a mission's task.
     MissionLane = "mission_lane",
 }

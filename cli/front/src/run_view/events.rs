@@ -48,7 +48,7 @@ impl RunView {
     pub(super) fn event(&mut self, envelope: &Envelope, at: Duration) {
         let lane = envelope.scope.lane();
         self.lanes.event(lane, &envelope.event, at.saturating_sub(self.started));
-        self.note_plan(lane, &envelope.event);
+        self.note_work(lane, &envelope.event);
         self.count(&envelope.event, lane);
         self.note_tolerated(lane, &envelope.event);
         self.undo.note(&envelope.event);
@@ -57,7 +57,9 @@ impl RunView {
             return;
         }
         match &envelope.event {
-            Event::TurnAdded { speaker: Side::User, .. } => self.begin_turn(),
+            Event::TurnAdded { speaker: Side::User, .. } | Event::AutopilotAsked { .. } => {
+                self.begin_turn();
+            }
             Event::RunStarted { intent, .. } => {
                 self.lanes = LaneTable::default();
                 self.plan_only = *intent == RequestIntent::Plan;

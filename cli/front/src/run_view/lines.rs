@@ -10,13 +10,13 @@ use facts::event::{Blob, Event};
 use facts::grammar::draft::NeededFile;
 use facts::grammar::look::Look;
 use facts::grammar::plan::{Criterion, Plan};
-use facts::model_choice::ModelChoice;
+use facts::model_choice::{ChoiceReason, ModelChoice};
 use model::AgentRole;
 use serde_json::Value;
 use tools::count::counted;
 use tree::{RepoPath, Settlement};
 
-use crate::describe::routed;
+use crate::describe::thinks_longer;
 use crate::diff::harmless;
 
 /// Describes what happened to a commit that a crash had interrupted.
@@ -98,6 +98,16 @@ fn only_text(arguments: &str) -> Option<String> {
     }
 }
 
+/// Returns the model that is asked to think longer than the role's own would, and why, if the event says so.
+pub(super) fn longer_thinker(event: &Event) -> Option<(&str, &[ChoiceReason])> {
+    if let Event::RouterEscalation { to, reason_codes, .. } = event {
+        return Some((to, reason_codes));
+    }
+    let Event::RouterDecision { selected_model, assessment, .. } = event else { return None };
+    let is_longer = assessment.choice == ModelChoice::MaxThink;
+    is_longer.then_some((selected_model, &assessment.reasons))
+}
+
 /// Returns the lines for what models say and do other than plans and diffs.
 pub(super) fn said_by_models(event: &Event) -> Vec<String> {
     let who = |role: &AgentRole| match role {
@@ -133,13 +143,8 @@ pub(super) fn said_by_models(event: &Event) -> Vec<String> {
         let sent = |words: &String| format!("  sent to the model: {}", harmless(words));
         return words.iter().map(sent).collect();
     }
-    if let Event::RouterDecision { selected_model, assessment, .. } = event {
-        let is_own = assessment.choice != ModelChoice::MaxThink;
-        let line = || format!("  {}", harmless(&routed(selected_model, assessment)));
-        return (!is_own).then(line).into_iter().collect();
-    }
-    if let Event::RouterEscalation { from, to, .. } = event {
-        return vec![format!("  {from} gave no usable answer; asking {to}")];
+    if let Some((model, reasons)) = longer_thinker(event) {
+        return vec![format!("  {}", harmless(&thinks_longer(model, reasons)))];
     }
     if let Event::CommandTried { role, command, exit, .. } = event {
         return vec![format!("  {} tries `{}`: {}", who(role), harmless(command), harmless(exit))];

@@ -227,6 +227,48 @@ fn a_program_that_a_model_runs_is_shown_as_text() {
 }
 
 #[test]
+fn who_thinks_longer_is_said_once_and_shown_until_the_next_request() {
+    use facts::model_choice::{Assessment, ChoiceReason, ModelChoice};
+    let decided = |choice, reasons: &[ChoiceReason], model: &str| Event::RouterDecision {
+        decision_id: 1,
+        role: AgentRole::Analysis,
+        selected_model: model.to_owned(),
+        thinking: choice == ModelChoice::MaxThink,
+        assessment: Assessment {
+            features: facts::model_choice::Features::default(),
+            score: 0.5,
+            confidence: 0.22,
+            reasons: reasons.to_vec(),
+            choice,
+        },
+        prompt_hash: String::new(),
+        tool_schema_hash: None,
+        max_tokens: 1,
+    };
+    let escalated = Event::RouterEscalation {
+        role: AgentRole::Analysis,
+        reason_codes: vec![ChoiceReason::NoUsableAnswer],
+        from: "flash".to_owned(),
+        to: "pro".to_owned(),
+    };
+    let options = options(CommandsGiven::OfTheConversation, Accounts::InALine);
+    let list = [ChoiceReason::Structure];
+    let (_, text) = view(options, vec![decided(ModelChoice::Uncertain, &list, "flash")]);
+    assert_eq!(text, "");
+    let (still, text) = view(options, vec![decided(ModelChoice::Own, &list, "flash")]);
+    assert_eq!((text.as_str(), still.thinker()), ("", None));
+    let (_, text) = view(options, vec![escalated]);
+    assert_eq!(text, "  asking pro to think longer: there was no usable answer\n");
+    let why = [ChoiceReason::Structure, ChoiceReason::SmallModel];
+    let (mut longer, text) = view(options, vec![decided(ModelChoice::MaxThink, &why, "pro")]);
+    let line = "the request has a list or arrows, a small model says that it needs thought";
+    assert_eq!(text, format!("  asking pro to think longer: {line}\n"));
+    assert_eq!(longer.thinker(), Some("pro"));
+    longer.submitted(Duration::ZERO);
+    assert_eq!(longer.thinker(), None);
+}
+
+#[test]
 fn a_request_starts_clean_when_it_is_submitted() {
     let options = options(CommandsGiven::OfTheConversation, Accounts::InALine);
     let (mut view, _) = view(options, vec![staged(), saved(), replied()]);

@@ -1,33 +1,31 @@
-//! The autopilot's state on disk, for `status` and `resume`, and instructions from other terminals.
+//! Which session the autopilot of a workspace flies in, for `status` and `resume`, and instructions from other terminals. What
+//! it has done is in the journal of that session.
 
 use std::path::{Path, PathBuf};
 
 use front::error::{CliError, CliErrorKind};
-use orchestrator::session::autopilot::PilotState;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
+use tools::clock::{Clock as _, SystemClock};
 use tools::regular;
 
 use crate::surroundings::Surroundings;
 
-/// The largest state file that is read, in bytes.
+/// The largest file that is read, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// The autopilot's saved state.
+/// Where the autopilot is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct KeptWork {
+pub(super) struct Whereabouts {
     pub(super) session: String,
     pub(super) pid: u32,
-    /// When the state was last written.
+    /// When this was last written.
     pub(super) heartbeat: String,
     /// What the autopilot has been doing since then.
     pub(super) doing: Doing,
-    /// The current step.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub(super) step: Option<String>,
-    /// The configuration that the steps are taken with. Absent in states of early versions.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub(super) settings: Option<String>,
-    pub(super) work: PilotState,
+    /// Early versions kept the work here, and not in the journal.
+    #[serde(skip_serializing, default)]
+    work: Option<IgnoredAny>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,11 +49,11 @@ pub(super) enum Wish {
     Stop,
 }
 
-/// The files for state and instructions.
+/// The files for whereabouts and instructions.
 #[derive(Clone)]
 pub(super) struct Desk {
-    pub(super) state: PathBuf,
-    pub(super) wish: PathBuf,
+    state: PathBuf,
+    wish: PathBuf,
 }
 
 impl Desk {
@@ -64,14 +62,36 @@ impl Desk {
         Ok(Self { state: own.join("autopilot.json"), wish: own.join("autopilot.wish") })
     }
 
-    pub(super) fn kept(&self) -> Result<KeptWork, CliError> {
+    pub(super) fn whereabouts(&self) -> Result<Whereabouts, CliError> {
         let none = || {
             CliError::new(CliErrorKind::Usage, "no autopilot has run in this workspace yet")
                 .hint("deepseek autopilot \"TASK\" --until \"cargo test\"")
         };
         let text = regular::read_text(&self.state, MAX_BYTES).map_err(|_| none())?;
-        serde_json::from_str(&text)
-            .map_err(|error| CliError::caused(CliErrorKind::Internal, &error))
+        let found: Whereabouts = serde_json::from_str(&text)
+            .map_err(|error| CliError::caused(CliErrorKind::Internal, &error))?;
+        if found.work.is_some() {
+            let what = "the last autopilot here was run by an earlier version of deepseek, and cannot be resumed";
+            return Err(CliError::new(CliErrorKind::Usage, what)
+                .hint("its delivered steps are in the workspace; start another with `deepseek autopilot \"…\"`"));
+        }
+        Ok(found)
+    }
+
+    /// Notes what the autopilot of this process does.
+    pub(super) fn note(&self, session: &str, doing: Doing) -> Result<(), CliError> {
+        let failed = |error: std::io::Error| CliError::caused(CliErrorKind::Internal, &error);
+        let now = Whereabouts {
+            session: session.to_owned(),
+            pid: std::process::id(),
+            heartbeat: SystemClock.now().to_string(),
+            doing,
+            work: None,
+        };
+        let text = serde_json::to_vec(&now).map_err(|error| failed(error.into()))?;
+        let half = self.state.with_extension("half");
+        regular::write_regular_file(&half, &text).map_err(failed)?;
+        std::fs::rename(half, &self.state).map_err(failed)
     }
 
     pub(super) fn wish(&self) -> Option<Wish> {
@@ -95,6 +115,6 @@ impl Desk {
 }
 
 /// Returns true if the process that wrote this is still running the autopilot.
-pub(super) fn is_alive(kept: &KeptWork) -> bool {
-    kept.doing != Doing::Ended && Path::new(&format!("/proc/{}", kept.pid)).exists()
+pub(super) fn is_alive(it: &Whereabouts) -> bool {
+    it.doing != Doing::Ended && Path::new(&format!("/proc/{}", it.pid)).exists()
 }

@@ -210,8 +210,13 @@ mod tests {
 
     #[test]
     fn an_unlisted_kind_follows_from_the_nearest_event_of_its_lane_and_leads_on() {
-        let turn =
-            |speaker| E::TurnAdded { speaker, text: String::new(), intent: None, card: None };
+        let turn = |speaker| E::TurnAdded {
+            speaker,
+            text: String::new(),
+            intent: None,
+            card: None,
+            course: None,
+        };
         let decided = E::IntentDecided { intent: RequestIntent::Edit, reason: IntentBy::Words };
         // No rule names this kind.
         let crashed = || Some(E::RoleCrashed { role: Role::Editor });

@@ -65,6 +65,11 @@ impl Summary {
                 self.requests.push(text.clone());
                 self.ended = None;
             }
+            // The task stands for the session until its first step.
+            Event::AutopilotBegan { task, .. } if self.requests.is_empty() => {
+                self.requests.push(task.clone());
+            }
+            Event::AutopilotAsked { .. } => self.ended = None,
             Event::RunFinished { delivery, .. } => self.ended = Some(ending(delivery)),
             Event::PatchApplied { patch } => {
                 self.applied.get_or_insert_with(|| patch.clone());

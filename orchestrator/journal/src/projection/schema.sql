@@ -1,4 +1,4 @@
--- The tables of a projection. Line format 4: raise it when other events are kept, or in another form.
+-- The tables of a projection. Line format 5: raise it when other events are kept, or in another form.
 --
 -- A journal line that queries across sessions need is kept verbatim, under the topic of the query. Lines never change;
 -- the reader combines related ones.

@@ -110,7 +110,13 @@ fn journal(events: Vec<Event>) -> Vec<u8> {
 }
 
 fn turn(text: &str) -> Event {
-    Event::TurnAdded { speaker: Side::User, text: text.to_owned(), intent: None, card: None }
+    Event::TurnAdded {
+        speaker: Side::User,
+        text: text.to_owned(),
+        intent: None,
+        card: None,
+        course: None,
+    }
 }
 
 fn three_turns() -> Vec<u8> {
@@ -127,7 +133,7 @@ fn any_event() -> impl Strategy<Value = Event> {
     prop_oneof![
         (any::<bool>(), text()).prop_map(|(user, text)| {
             let speaker = if user { Side::User } else { Side::Assistant };
-            Event::TurnAdded { speaker, text, intent: None, card: None }
+            Event::TurnAdded { speaker, text, intent: None, card: None, course: None }
         }),
         Just(Event::IntentDecided { intent: RequestIntent::Plan, reason: IntentBy::Words }),
         text().prop_map(|request| Event::RunStarted { intent: RequestIntent::Edit, request }),

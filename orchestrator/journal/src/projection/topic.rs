@@ -16,6 +16,8 @@ pub(crate) enum Topic {
     Commits,
     /// Work of lanes.
     Lanes,
+    /// Which models were chosen for questions.
+    Decisions,
 }
 
 impl Topic {
@@ -29,6 +31,8 @@ impl Topic {
             Event::SessionStarted { .. }
             | Event::SessionStateChanged { .. }
             | Event::TurnAdded { .. }
+            | Event::AutopilotBegan { .. }
+            | Event::AutopilotAsked { .. }
             | Event::RunFinished { .. } => Self::Sessions,
             Event::ModelRequest { .. } | Event::ModelReply { .. } | Event::CallDropped { .. } => {
                 Self::Calls
@@ -41,6 +45,7 @@ impl Topic {
             | Event::LaneCompleted { .. }
             | Event::LaneFailed { .. }
             | Event::LanesFinished { .. } => Self::Lanes,
+            Event::RouterDecision { .. } | Event::RouterEscalation { .. } => Self::Decisions,
             _ => return None,
         })
     }
@@ -53,6 +58,7 @@ impl Topic {
             Self::Patches => "patches",
             Self::Commits => "commits",
             Self::Lanes => "lanes",
+            Self::Decisions => "decisions",
         }
     }
 }

@@ -11,14 +11,14 @@ use tools::blocking::on_a_thread;
 use tree::{Entry, ReadTree, RepoPath};
 
 /// The grammar of a review.
-pub(super) struct Findings<'t> {
+pub(super) struct ReviewFindings<'t> {
     pub(super) tree: &'t ReadTree,
     /// The files of the change, including deleted ones.
     pub(super) paths: Vec<String>,
     pub(super) max_bytes: u64,
 }
 
-impl Grammar for Findings<'_> {
+impl Grammar for ReviewFindings<'_> {
     type Answer = Review;
 
     fn is_formed(&self, answer: &str) -> bool {

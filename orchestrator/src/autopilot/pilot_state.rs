@@ -1,19 +1,13 @@
-//! A long task done step by step: the steering model's answers, the result of each step, and when to end. Pure.
+//! The state of a long task: the steps taken, what they cost, and when it is over without a word of the steering model. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use actors::talk::prompts::{Prompt, Prompts};
 use checks::error_lines::{NumberFolding, diagnostics};
 use facts::amounts::{Amount, Spending};
-use facts::grammar::contract::{Contract, ContractError, text_of_line};
-use model::price::Usd;
+use facts::autopilot::{AutopilotEnd, ChangedFile, WorkBounds};
 use serde::{Deserialize, Serialize};
 use tree::FileHash;
-
-const CONTRACT: Contract = Contract { header: "AUTOPILOT_V1", footer: "AUTOPILOT_END" };
-const FORM: &str =
-    "NEXT|<step> and LATER|<step> lines, or the one line DONE|<what shows it> or STUCK|<why>";
 
 /// Ends after this many steps in a row without progress.
 pub const MOST_IDLE: usize = 3;
@@ -21,53 +15,6 @@ pub const MOST_IDLE: usize = 3;
 pub const MOST_ALIKE: usize = 8;
 /// Most diagnostics of the command that are compared.
 const COMPARED: usize = 2000;
-/// Most steps shown to the steering model.
-const TOLD: usize = 12;
-
-/// An answer of the steering model.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Steer {
-    /// The next step and the planned later ones.
-    Next {
-        /// The step.
-        step: String,
-        /// The steps planned after it.
-        later: Vec<String>,
-    },
-    /// Nothing is left to do; with the evidence.
-    Done(String),
-    /// No step can make progress; with the reason.
-    Stuck(String),
-}
-
-impl Steer {
-    /// Parses an answer. If the command `until` decides when the task is done, DONE is refused.
-    pub fn read(answer: &str, until: Option<&str>) -> Result<Self, ContractError> {
-        let (mut next, mut later, mut end) = (None, Vec::new(), None);
-        let block = CONTRACT.read(answer, |_, line| {
-            let (key, text) = line.split_once('|').unwrap_or((line, ""));
-            let text = text_of_line(text.trim(), FORM)?;
-            match key {
-                "NEXT" if next.is_none() => next = Some(text),
-                "LATER" => later.push(text),
-                "DONE" => end = Some(Self::Done(text)),
-                "STUCK" => end = Some(Self::Stuck(text)),
-                _ => return Err(format!("between the two lines stand {FORM}")),
-            }
-            Ok(())
-        })?;
-        match (next, end) {
-            (Some(step), None) => Ok(Self::Next { step, later }),
-            (None, Some(Self::Done(_))) if let Some(command) = until => {
-                Err(block.error_at_end(format!("`{command}` does not pass yet: NEXT or STUCK")))
-            }
-            (None, Some(end)) if later.is_empty() => Ok(end),
-            (None | Some(_), _) => {
-                Err(block.error_at_end(format!("between the two lines stand {FORM}")))
-            }
-        }
-    }
-}
 
 /// The result of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,76 +41,6 @@ pub struct TakenStep {
     /// Hash of the command's diagnostics after the step; `None` if it printed none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub failure: Option<FileHash>,
-}
-
-/// A file that a step changed: hashes before and after, `None` where it did not exist.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ChangedFile {
-    /// Its path.
-    pub path: String,
-    /// Before the step.
-    pub before: Option<FileHash>,
-    /// After it.
-    pub after: Option<FileHash>,
-}
-
-/// Limits of the task.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WorkBounds {
-    /// Number of steps.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub iterations: Option<usize>,
-    /// Working time.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub time: Option<Duration>,
-    /// Cost.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub usd: Option<Usd>,
-    /// Tokens.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub tokens: Option<u64>,
-}
-
-/// Why the task ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "why", rename_all = "snake_case")]
-pub enum AutopilotEnd {
-    /// The command passes.
-    Reached,
-    /// The steering model found nothing left to do.
-    Done {
-        /// The evidence.
-        shown_by: String,
-    },
-    /// The steering model found no step that makes progress, or gave no usable answer.
-    Stuck {
-        /// The reason.
-        reason: String,
-    },
-    /// The last steps made no progress.
-    NoProgress,
-    /// The last steps did not change the command's output.
-    SameFailure,
-    /// The limit of steps was reached.
-    Iterations,
-    /// The limit of working time was reached.
-    Time,
-    /// The budget is used up.
-    Budget,
-    /// Something was denied.
-    Denied {
-        /// What was denied, and the flag that would allow it.
-        hint: String,
-    },
-    /// The user stopped it.
-    Stopped,
-}
-
-impl AutopilotEnd {
-    /// Returns true if the task can be resumed: what stopped it is up to the user.
-    pub const fn can_go_on(&self) -> bool {
-        matches!(self, Self::Stopped | Self::Denied { .. })
-    }
 }
 
 /// The state of a long task.
@@ -194,6 +71,21 @@ pub struct PilotState {
 }
 
 impl PilotState {
+    /// A task on which no work has been done.
+    pub fn new(task: String, until: Option<String>, bounds: WorkBounds) -> Self {
+        Self {
+            task,
+            until,
+            bounds,
+            rounds: Vec::new(),
+            later: Vec::new(),
+            choosing: Amount::default(),
+            choosing_unknown: Amount::default(),
+            worked: Duration::ZERO,
+            end: None,
+        }
+    }
+
     /// Returns the cost so far.
     pub fn spent(&self) -> Spending {
         let choosing = Spending { known: self.choosing, unknown: self.choosing_unknown };
@@ -267,7 +159,7 @@ impl PilotState {
     }
 
     /// Counts the last steps after which the command failed as before while no fewer steps were to come.
-    fn alike(&self) -> usize {
+    pub(crate) fn alike(&self) -> usize {
         let is_alike = |pair: &&[TakenStep]| {
             let [before, after] = pair else { return false };
             after.failure.is_some()
@@ -275,37 +167,6 @@ impl PilotState {
                 && after.to_come >= before.to_come
         };
         self.rounds.windows(2).rev().take_while(is_alike).count()
-    }
-
-    /// Renders the question to the steering model. `said` is the latest output of the command.
-    pub fn question(&self, prompts: &Prompts, said: &str) -> String {
-        let told = |(at, round): (usize, &TakenStep)| {
-            let stays = if round.stays { "kept" } else { "undone" };
-            format!("{}. {} — {}, {stays}", at + 1, round.step, round.end)
-        };
-        let first = self.rounds.len().saturating_sub(TOLD);
-        let rounds: Vec<String> = self.rounds.iter().enumerate().skip(first).map(told).collect();
-        let listed =
-            |lines: &[String]| if lines.is_empty() { "-".to_owned() } else { lines.join("\n") };
-        let until = self.until.as_ref().map(|command| {
-            let mut told =
-                prompts.render(Prompt::AutopilotUntil, &[("command", command), ("said", &said)]);
-            let alike = self.alike();
-            if alike > 1 {
-                told.push('\n');
-                told.push_str(&prompts.render(Prompt::AutopilotAlike, &[("steps", &alike)]));
-            }
-            format!("\n{told}\n")
-        });
-        prompts.render(
-            Prompt::Autopilot,
-            &[
-                ("task", &self.task),
-                ("until", &until.unwrap_or_default()),
-                ("rounds", &listed(&rounds)),
-                ("later", &listed(&self.later)),
-            ],
-        )
     }
 }
 
@@ -330,33 +191,8 @@ mod tests {
     }
 
     fn work(rounds: Vec<TakenStep>, bounds: WorkBounds) -> PilotState {
-        let (task, until) = ("t".to_owned(), None);
-        PilotState {
-            task,
-            until,
-            bounds,
-            rounds,
-            later: Vec::new(),
-            choosing: Amount::default(),
-            choosing_unknown: Amount::default(),
-            worked: Duration::from_mins(1),
-            end: None,
-        }
-    }
-
-    #[test]
-    fn answers_of_the_steering_model_are_parsed() {
-        let read =
-            |lines: &str| Steer::read(&format!("AUTOPILOT_V1\n{lines}\nAUTOPILOT_END"), None);
-        let next = Steer::Next { step: "a".to_owned(), later: vec!["b".to_owned()] };
-        assert_eq!(read("NEXT|a\nLATER|b").unwrap(), next);
-        assert_eq!(read("DONE|all passes").unwrap(), Steer::Done("all passes".to_owned()));
-        for broken in ["NEXT|a\nNEXT|b", "LATER|b", "NEXT|a\nDONE|x", "NEXT|", "hello", ""] {
-            assert!(read(broken).is_err(), "{broken}");
-        }
-        let done = "AUTOPILOT_V1\nDONE|it works\nAUTOPILOT_END";
-        let refused = Steer::read(done, Some("make test")).unwrap_err();
-        assert_eq!(refused.rule, "`make test` does not pass yet: NEXT or STUCK");
+        let worked = Duration::from_mins(1);
+        PilotState { rounds, worked, ..PilotState::new("t".to_owned(), None, bounds) }
     }
 
     #[test]
@@ -409,9 +245,7 @@ mod tests {
         let mut other = same;
         other[4] = "FAILED a.py::t - assert 2 == 4\n1 failed in 0.03s";
         assert_eq!(said(&other, |_| 0).is_over(), None);
-        let question = PilotState { until: Some("pytest".to_owned()), ..said(&same[..4], |_| 0) }
-            .question(&Prompts::default(), "1 failed");
-        assert!(question.contains("The last 3 steps did not"), "{question}");
+        assert_eq!(said(&same[..4], |_| 0).alike(), 3);
     }
 
     #[test]
@@ -432,26 +266,6 @@ mod tests {
         assert_eq!(
             bounds(WorkBounds { time: Some(Duration::from_mins(1)), ..none }),
             Some(AutopilotEnd::Time)
-        );
-    }
-
-    #[test]
-    fn the_steering_model_is_shown_the_result_of_each_step() {
-        let work = PilotState {
-            later: vec!["write the notes".to_owned()],
-            ..work(vec![round(true), round(false)], WorkBounds::default())
-        };
-        let question = work.question(&Prompts::default(), "");
-        assert!(question.contains("1. s — e, kept\n2. s — e, undone"), "{question}");
-        assert!(
-            question.contains("write the notes") && !question.contains("is reached"),
-            "{question}"
-        );
-        let until = PilotState { until: Some("make test".to_owned()), ..work };
-        let question = until.question(&Prompts::default(), "1 failed");
-        assert!(
-            question.contains("`make test` passes. It does not yet:\n\n1 failed"),
-            "{question}"
         );
     }
 }
