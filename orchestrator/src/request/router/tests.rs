@@ -69,7 +69,7 @@ impl Actor for Keeper {
         reply: Self::Msg,
         Kept { slot, .. }: &mut Kept,
     ) -> Result<(), ActorProcessingErr> {
-        answer(reply, (slot.handle(), slot.slot.borrow().get_cell()));
+        answer(reply, (slot.handle(), slot.slot.borrow().cell()));
         Ok(())
     }
 
