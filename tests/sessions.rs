@@ -8,4 +8,5 @@ mod moved;
 pub(crate) mod projections;
 pub(crate) mod replay;
 pub(crate) mod resume;
+mod stuck;
 mod wording;

@@ -5,13 +5,13 @@
 
 pub mod calls;
 pub mod looks;
+pub mod mailbox;
 pub mod roles;
 pub mod run;
 pub mod talk;
 pub mod workers;
 
-use ractor::rpc::CallResult;
-use ractor::{Message, MessagingErr, RpcReplyPort};
+use ractor::{Message, RpcReplyPort};
 use thiserror::Error;
 
 /// Why a role gave no answer at all.
@@ -29,14 +29,5 @@ pub enum Unanswered {
 pub fn answer<T: Message>(reply: RpcReplyPort<T>, value: T) {
     if reply.send(value).is_err() {
         tracing::debug!("the caller left before the answer came");
-    }
-}
-
-/// Returns the answer of a call to an actor, or why there is none.
-pub fn answered<M, T>(called: Result<CallResult<T>, MessagingErr<M>>) -> Result<T, Unanswered> {
-    match called {
-        Ok(CallResult::Success(value)) => Ok(value),
-        Ok(CallResult::Timeout) => Err(Unanswered::TimedOut),
-        Ok(CallResult::SenderError) | Err(_) => Err(Unanswered::Stopped),
     }
 }

@@ -36,6 +36,7 @@ use tools::redact::Redactor;
 
 use crate::calls::admission::Admission;
 use crate::calls::steering::Steering;
+use crate::mailbox::{WaitLog, Waits};
 use crate::run::effect::Effect;
 use crate::run::publisher::{EventWritten, Publisher};
 use crate::run::recording::AtRecordingEnd;
@@ -99,6 +100,8 @@ pub struct Run {
     pub user_said: Arc<Mutex<Vec<UserWord>>>,
     /// Messages that the user sends while the run is active.
     pub steering: Steering,
+    /// How waiting appears in the log.
+    pub wait_log: WaitLog,
     /// Becomes true when the run has ended, so that nothing waits for it any longer.
     pub stop: watch::Receiver<bool>,
 }
@@ -143,6 +146,11 @@ impl Run {
     /// Returns the id of the run.
     pub fn id(&self) -> &str {
         self.publisher.run()
+    }
+
+    /// Returns how waiting for somebody who works for this part of the run appears in the log.
+    pub fn waits(&self, whom: &'static str) -> Waits {
+        self.wait_log.of(whom, self.scope())
     }
 
     /// Returns the time limit of a role's answer.

@@ -10,6 +10,8 @@ use ractor::{ActorRef, Message};
 use thiserror::Error;
 use tokio::task::JoinSet;
 
+use crate::mailbox::Waits;
+
 /// The work panicked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the work panicked")]
@@ -30,15 +32,36 @@ impl<T> Finished<T> {
 }
 
 /// The work beside one actor. It is aborted when this is dropped.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Workers {
+    waits: Waits,
     round: u64,
     tasks: JoinSet<()>,
 }
 
 impl Workers {
+    /// Creates it for an actor that is waited for like this.
+    pub fn new(waits: Waits) -> Self {
+        Self { waits, round: 0, tasks: JoinSet::new() }
+    }
+
     /// Starts work. Its end, or its panic, arrives as the message that `into` makes of it.
     pub fn start<M, T>(
+        &mut self,
+        what: &'static str,
+        myself: &ActorRef<M>,
+        work: impl Future<Output = T> + Send + 'static,
+        into: impl FnOnce(Finished<T>) -> M + Send + 'static,
+    ) where
+        M: Message,
+        T: Send + 'static,
+    {
+        let waits = self.waits.for_own_work();
+        self.expect(myself, async move { waits.answer(what, work).await }, into);
+    }
+
+    /// Starts to wait for something that may never happen, such as a deadline. However long it takes, nothing is late.
+    pub fn expect<M, T>(
         &mut self,
         myself: &ActorRef<M>,
         work: impl Future<Output = T> + Send + 'static,
@@ -49,6 +72,7 @@ impl Workers {
     {
         while self.tasks.try_join_next().is_some() {}
         let (myself, round) = (myself.clone(), self.round);
+        let work = self.waits.working(work);
         self.tasks.spawn(async move {
             let result = AssertUnwindSafe(work).catch_unwind().await.map_err(|_| Panicked);
             if myself.cast(into(Finished { round, result })).is_err() {
@@ -138,7 +162,7 @@ mod tests {
                         drop(held);
                         value
                     };
-                    state.workers.start(&myself, work, Msg::Ended);
+                    state.workers.start("counting", &myself, work, Msg::Ended);
                 }
                 Msg::NextRound(reply) => {
                     state.workers.next_round();
@@ -157,7 +181,7 @@ mod tests {
     async fn counter() -> (ActorRef<Msg>, Ends, Arc<AtomicBool>) {
         let (ends, received) = mpsc::channel(8);
         let dropped = Arc::new(AtomicBool::new(false));
-        let workers = Workers::default();
+        let workers = Workers::new(crate::run::testing::run(None).0.waits("counter"));
         let state = State { workers, ends, dropped: Arc::clone(&dropped) };
         let (actor, _) = Actor::spawn(None, Counter, state).await.unwrap();
         (actor, received, dropped)

@@ -399,6 +399,7 @@ fn check_ranges(config: &Config, settings: &[LayerSetting]) -> Result<(), Config
         ),
         ("limits.journal_queue", config.limits.journal_queue >= 1, "must be at least 1"),
         ("limits.screen_queue", config.limits.screen_queue >= 1, "must be at least 1"),
+        ("limits.stall_seconds", config.limits.stall_seconds >= 1, "must be at least 1"),
         (
             "agent_loop.failure_classifier.repeat_threshold",
             classifier.repeat_threshold >= 1,

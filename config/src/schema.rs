@@ -168,6 +168,8 @@ pub struct Limits {
     pub disk_full_timeout_seconds: u64,
     /// Seconds a resumed or replayed run may wait for the next recorded event before it is declared divergent.
     pub replay_timeout_seconds: u64,
+    /// Seconds without an answer after which the log says who waits for whom, and again after as many more.
+    pub stall_seconds: u64,
     /// Files of the workspace that are mapped and searched.
     pub max_workspace_files: usize,
     /// Size in bytes above which a file is not searched for what a request is about.

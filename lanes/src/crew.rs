@@ -24,6 +24,7 @@ pub mod undo_patch;
 use std::sync::Arc;
 
 use actors::calls::model_call::{CallError, Caller};
+use actors::mailbox::Mailbox;
 use actors::roles::applier::{Applied, ApplyError};
 use actors::roles::architect::{ArchitectError, Planned};
 use actors::roles::editor::EditorError;
@@ -37,7 +38,7 @@ use actors::talk::dialogue::Dialogue;
 use actors::talk::dialogues::DialoguesByModel;
 use actors::talk::prompts::Prompts;
 use actors::workers::{Finished, Workers};
-use actors::{Unanswered, answer, answered};
+use actors::{Unanswered, answer};
 use checks::outcome::{Check, Report};
 use config::ModelRole;
 use facts::closed::JournalClosed;
@@ -117,24 +118,25 @@ enum StepResult {
 /// A handle to a running crew.
 #[derive(Clone)]
 pub struct Crew {
-    actor: ActorRef<Msg>,
+    mailbox: Mailbox<Msg>,
 }
 
 impl Crew {
     /// Starts a crew under `supervisor`.
     pub async fn spawn(setup: CrewSetup, supervisor: ActorCell) -> Result<Self, ractor::SpawnErr> {
+        let waits = setup.run.waits("crew");
         let (actor, _) = Actor::spawn_linked(None, CrewActor, setup, supervisor).await?;
-        Ok(Self { actor })
+        Ok(Self { mailbox: Mailbox::new(actor, waits) })
     }
 
     /// Returns the actor, for its supervisor.
     pub fn cell(&self) -> ActorCell {
-        self.actor.get_cell()
+        self.mailbox.cell()
     }
 
     /// Works until the run ends. There is no deadline here because every wait inside has its own.
     pub async fn work(&self) -> Result<CrewReport, Unanswered> {
-        answered(self.actor.call(|reply| Msg::Work { reply }, None).await)
+        self.mailbox.call("work", |reply| Msg::Work { reply }, None).await
     }
 }
 
@@ -172,7 +174,7 @@ impl Actor for CrewActor {
             Bounds { max_iterations: bounds.max_iterations, classifier: bounds.failure_classifier };
         Ok(State {
             roles: Roles::spawn(&setup, &file_reader, &myself.get_cell()).await?,
-            workers: Workers::default(),
+            workers: Workers::new(setup.run.waits("crew")),
             file_reader,
             cycle: Cycle::new(setup.goal, cycle_bounds),
             dialogues: DialoguesByModel::new(setup.run.redactor.clone()),
@@ -268,7 +270,7 @@ impl State {
         F: Future<Output = Result<StepResult, JournalClosed>> + Send + 'static,
     {
         let step = async move { Box::new(work.await.unwrap_or(StepResult::JournalClosed)) };
-        self.workers.start(myself, step, Msg::Done);
+        self.workers.start("step", myself, step, Msg::Done);
     }
 
     /// Takes the result of a step and starts the next one.
@@ -343,7 +345,7 @@ impl State {
                 () = recording.over() => None,
             }
         };
-        self.workers.start(myself, death, Msg::Die);
+        self.workers.expect(myself, death, Msg::Die);
     }
 
     /// Kills the remaining roles and starts new ones. The crew owns the dialogues, so nothing said is lost.

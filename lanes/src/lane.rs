@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use actors::mailbox::Mailbox;
 use actors::run::Run;
 use actors::run::effect::{Effect, Position, Trace};
 use actors::run::publisher::Publisher;
@@ -121,7 +122,7 @@ enum Msg {
 /// A handle to a lane.
 #[derive(Clone)]
 pub struct Lane {
-    actor: ActorRef<Msg>,
+    mailbox: Mailbox<Msg>,
 }
 
 impl Lane {
@@ -131,19 +132,20 @@ impl Lane {
         above: DerivedActorRef<LaneEnded>,
         supervisor: ActorCell,
     ) -> Result<Self, SpawnErr> {
+        let waits = setup.run.waits("lane");
         let (actor, _) = Actor::spawn_linked(None, LaneActor, (setup, above), supervisor).await?;
-        Ok(Self { actor })
+        Ok(Self { mailbox: Mailbox::new(actor, waits) })
     }
 
     /// Starts an attempt: the first, or one that is planned again on a newer tree.
     pub fn begin(&self, attempt: LaneAttempt) {
         // If the lane is gone, supervision reports it.
-        self.actor.cast(Msg::Begin(attempt)).ok();
+        self.mailbox.cast("begin", Msg::Begin(attempt)).ok();
     }
 
     /// Returns the actor, for its supervisor.
     pub fn cell(&self) -> ActorCell {
-        self.actor.get_cell()
+        self.mailbox.cell()
     }
 }
 
@@ -165,7 +167,8 @@ impl Actor for LaneActor {
         _: ActorRef<Msg>,
         (setup, above): Self::Arguments,
     ) -> Result<State, ActorProcessingErr> {
-        Ok(State { setup, above, workers: Workers::default() })
+        let workers = Workers::new(setup.run.waits("lane"));
+        Ok(State { setup, above, workers })
     }
 
     async fn handle(
@@ -178,7 +181,7 @@ impl Actor for LaneActor {
             Msg::Begin(attempt) => {
                 let (setup, lane) = (state.setup.clone(), myself.get_cell());
                 let work = async move { setup.attempt(&attempt, lane).await };
-                state.workers.start(&myself, work, Msg::Worked);
+                state.workers.start("attempt", &myself, work, Msg::Worked);
             }
             Msg::Worked(finished) => {
                 let (lane, ended) = (state.setup.id, finished.result()?);

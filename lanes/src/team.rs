@@ -18,8 +18,9 @@ mod team_lanes;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use actors::mailbox::Mailbox;
 use actors::workers::{Finished, Workers};
-use actors::{Unanswered, answer, answered};
+use actors::{Unanswered, answer};
 use facts::closed::JournalClosed;
 use facts::delivery::Delivery;
 use facts::lane_id::LaneId;
@@ -87,32 +88,34 @@ struct NotFromALane;
 /// A handle to a team.
 #[derive(Clone)]
 pub struct Team {
-    actor: ActorRef<Msg>,
+    mailbox: Mailbox<Msg>,
 }
 
 impl Team {
     /// Starts a team under `supervisor`.
     pub async fn spawn(setup: TeamSetup, supervisor: ActorCell) -> Result<Self, SpawnErr> {
+        let waits = setup.run.waits("team");
         let (actor, _) = Actor::spawn_linked(None, TeamActor, setup, supervisor).await?;
-        Ok(Self { actor })
+        Ok(Self { mailbox: Mailbox::new(actor, waits) })
     }
 
     /// Returns the actor, for its supervisor.
     pub fn cell(&self) -> ActorCell {
-        self.actor.get_cell()
+        self.mailbox.cell()
     }
 
     /// Works until the run ends. There is no deadline here because every wait inside has its own.
     pub async fn work(&self) -> Result<TeamReport, Unanswered> {
-        answered(self.actor.call(|reply| Msg::Work { reply }, None).await)
+        self.mailbox.call("work", |reply| Msg::Work { reply }, None).await
     }
 
     /// Has a lane make an attempt, and waits for its end.
     async fn attempt(&self, lane: LaneSetup, attempt: LaneAttempt) -> AttemptEnd {
         let (reply, ended) = oneshot::channel();
         // If the team is gone, it drops the reply with the message, and no more lane events are recorded.
-        self.actor.cast(Msg::Begin { lane: Box::new(lane), attempt, reply }).ok();
-        ended.await.unwrap_or(Ok(Err(JournalClosed)))
+        let begin = Msg::Begin { lane: Box::new(lane), attempt, reply };
+        self.mailbox.cast("begin", begin).ok();
+        self.mailbox.answer("attempt", ended).await.unwrap_or(Ok(Err(JournalClosed)))
     }
 }
 
@@ -138,7 +141,8 @@ impl Actor for TeamActor {
         setup: TeamSetup,
     ) -> Result<State, ActorProcessingErr> {
         let (lanes, waiting) = (BTreeMap::new(), BTreeMap::new());
-        Ok(State { setup, workers: Workers::default(), lanes, waiting, reply: None })
+        let workers = Workers::new(setup.run.waits("team"));
+        Ok(State { setup, workers, lanes, waiting, reply: None })
     }
 
     async fn handle(
@@ -150,9 +154,10 @@ impl Actor for TeamActor {
         match msg {
             Msg::Work { reply } => {
                 state.reply = Some(reply);
-                let team = Team { actor: myself.clone() };
+                let waits = state.setup.run.waits("team");
+                let team = Team { mailbox: Mailbox::new(myself.clone(), waits) };
                 let work = conduct::conduct(state.setup.clone(), team);
-                state.workers.start(&myself, work, Msg::Conducted);
+                state.workers.start("conduct", &myself, work, Msg::Conducted);
             }
             Msg::Begin { lane, attempt, reply } => {
                 state.begin(&myself, *lane, attempt, reply).await;

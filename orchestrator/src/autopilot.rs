@@ -17,15 +17,16 @@ mod undoing;
 
 use std::sync::Arc;
 
+use actors::Unanswered;
+use actors::mailbox::Mailbox;
 use actors::run::terms::TermsError;
 use actors::run::workspace::CommitRefused;
 use actors::workers::Finished;
-use actors::{Unanswered, answered};
 use config::Config;
 use facts::autopilot::AutopilotEnd;
 use facts::closed::JournalClosed;
 use journal::read::ReadError;
-use ractor::{ActorRef, RpcReplyPort};
+use ractor::RpcReplyPort;
 use shell::{CommandLine, RunOptions};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
@@ -110,19 +111,19 @@ pub enum CourseBroken {
 /// A handle to a running autopilot.
 #[derive(Debug, Clone)]
 pub struct Autopilot {
-    actor: ActorRef<Msg>,
+    mailbox: Mailbox<Msg>,
 }
 
 impl Autopilot {
     /// Works until the course is over or broken off.
     pub async fn work(&self) -> Result<FinishedCourse, Unanswered> {
-        answered(self.actor.call(|reply| Msg::Work { reply }, None).await)
+        self.mailbox.call("work", |reply| Msg::Work { reply }, None).await
     }
 
     /// Passes on what the user wants; `None` to go on.
     pub fn wish(&self, wish: Option<CourseWish>) {
         // A course that is over has no wishes to follow.
-        self.actor.cast(Msg::Wish(wish)).ok();
+        self.mailbox.cast("wish", Msg::Wish(wish)).ok();
     }
 }
 

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use actors::calls::admission::Admission;
+use actors::mailbox::WaitLog;
 use actors::run::Run;
 use actors::run::publisher::Publisher;
 use actors::run::terms::{Terms, TermsError};
@@ -321,15 +322,18 @@ impl Actor for OrchestratorActor {
         let admission = Admission::nobody();
         let reader = main_tree.reader();
         let index = places::index(&places, reader.clone(), &terms.config, &terms.rules);
+        let wait_log = WaitLog::new(&session, &terms.config);
         let setup = WriterSetup {
             dir: dir.clone(),
             places: places.clone(),
             config: Arc::clone(&terms.config),
             tree: Some(main_tree),
             above: myself.get_derived(),
+            waits: wait_log.of("writer", &Scope::SESSION),
         };
         let writer = Writer::spawn(setup, myself.get_cell())?;
-        let router = RouterSlot::fill(journal.dir(), myself.get_cell()).await?;
+        let waits = wait_log.of("router", &Scope::SESSION);
+        let router = RouterSlot::fill(journal.dir(), waits, myself.get_cell()).await?;
         Ok(State {
             idle: Run {
                 terms,
@@ -347,6 +351,7 @@ impl Actor for OrchestratorActor {
                 until: None,
                 user_said: Arc::default(),
                 steering: actors::calls::steering::Steering::default(),
+                wait_log: wait_log.clone(),
                 stop,
             },
             _idle: running,
@@ -355,7 +360,7 @@ impl Actor for OrchestratorActor {
             writer,
             router,
             current: CurrentRequest::Idle,
-            workers: Workers::default(),
+            workers: Workers::new(wait_log.of("orchestrator", &Scope::SESSION)),
             dir,
             places,
             session,

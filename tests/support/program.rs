@@ -156,8 +156,12 @@ impl Running {
 
     /// Returns a function that returns its standard output so far.
     pub(crate) fn stdout_of(&self) -> impl Fn() -> String + use<> {
-        let path = format!("/proc/self/fd/{}", self.stdout.as_raw_fd());
-        move || fs::read_to_string(&path).unwrap()
+        written_to(&self.stdout)
+    }
+
+    /// Returns a function that returns its standard error so far.
+    pub(crate) fn stderr_of(&self) -> impl Fn() -> String + use<> {
+        written_to(&self.stderr)
     }
 
     /// Presses Ctrl-C and waits for the process to end. Returns how long that took.
@@ -255,6 +259,12 @@ pub(crate) fn processes_in(dir: &Path) -> Vec<String> {
 /// Returns the exit code; `None` if a signal ended the process.
 fn code(status: ExitStatus) -> Option<i32> {
     status.code()
+}
+
+/// Returns a function that returns what is written to a file so far.
+fn written_to(file: &File) -> impl Fn() -> String + use<> {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    move || fs::read_to_string(&path).unwrap()
 }
 
 fn content(mut file: &File) -> String {

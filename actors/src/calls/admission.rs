@@ -16,16 +16,17 @@ use std::time::Duration;
 use facts::amounts::{Allowance, Amount, Charge, Spending, Unaffordable};
 use facts::scope::Scope;
 use model::price::Prices;
-use ractor::{Actor, ActorCell, ActorRef, RpcReplyPort};
+use ractor::{Actor, ActorCell, RpcReplyPort};
 use thiserror::Error;
 use tokio::sync::watch;
 
 use self::keeper::AdmissionActor;
 pub use self::permit::Permit;
+use crate::Unanswered;
 pub use crate::calls::call_width::Pace;
 use crate::calls::ledger::{Ask, Reservation};
+use crate::mailbox::{Mailbox, Waits};
 use crate::run::publisher::Publisher;
-use crate::{Unanswered, answered};
 
 /// A message to the admission actor.
 enum Msg {
@@ -87,7 +88,7 @@ pub enum AdmissionError {
 #[derive(Clone)]
 pub struct Admission {
     /// `None` where no model calls are allowed.
-    slot: watch::Receiver<Option<ActorRef<Msg>>>,
+    slot: watch::Receiver<Option<Mailbox<Msg>>>,
     account: Scope,
     timeout: Duration,
 }
@@ -98,7 +99,7 @@ type Given = Arc<Mutex<BTreeMap<Scope, u64>>>;
 
 /// The slot that holds the current admission actor; its supervisor keeps it.
 pub struct Slot {
-    slot: watch::Sender<Option<ActorRef<Msg>>>,
+    slot: watch::Sender<Option<Mailbox<Msg>>>,
     given: Given,
 }
 
@@ -109,15 +110,14 @@ impl Slot {
         setup: AdmissionSetup,
         supervisor: ActorCell,
     ) -> Result<(), ractor::SpawnErr> {
-        let setup = (setup, Arc::clone(&self.given));
-        let (actor, _) = Actor::spawn_linked(None, AdmissionActor, setup, supervisor).await?;
-        self.slot.send_replace(Some(actor));
+        let mailbox = spawned(setup, &self.given, supervisor).await?;
+        self.slot.send_replace(Some(mailbox));
         Ok(())
     }
 
     /// Returns the actor in the slot, for its supervisor.
     pub fn cell(&self) -> Option<ActorCell> {
-        self.slot.borrow().as_ref().map(ActorRef::get_cell)
+        self.slot.borrow().as_ref().map(Mailbox::cell)
     }
 }
 
@@ -146,6 +146,8 @@ pub struct AdmissionSetup {
     pub publisher: Publisher,
     /// How long a caller waits for a permit.
     pub timeout: Duration,
+    /// How waiting for it appears in the log.
+    pub waits: Waits,
 }
 
 impl Admission {
@@ -156,9 +158,8 @@ impl Admission {
     ) -> Result<(Self, Slot), ractor::SpawnErr> {
         let (timeout, given) = (setup.timeout, Given::default());
         let account = setup.publisher.scope().clone();
-        let setup = (setup, Arc::clone(&given));
-        let (actor, _) = Actor::spawn_linked(None, AdmissionActor, setup, supervisor).await?;
-        let (keep, slot) = watch::channel(Some(actor));
+        let mailbox = spawned(setup, &given, supervisor).await?;
+        let (keep, slot) = watch::channel(Some(mailbox));
         Ok((Self { slot, account, timeout }, Slot { slot: keep, given }))
     }
 
@@ -167,7 +168,7 @@ impl Admission {
         Self { slot: watch::channel(None).1, account: Scope::SESSION, timeout: Duration::ZERO }
     }
 
-    fn actor(&self) -> Option<ActorRef<Msg>> {
+    fn mailbox(&self) -> Option<Mailbox<Msg>> {
         self.slot.borrow().clone()
     }
 
@@ -179,7 +180,7 @@ impl Admission {
             let model = model.to_owned();
             let account = self.account.clone();
             let message = |reply| Msg::Admit { account, model, ask, reply };
-            match answered(admission.call(message, Some(self.timeout)).await) {
+            match admission.call("admit", message, Some(self.timeout)).await {
                 Ok(granted) => {
                     let account = self.account.clone();
                     return Ok(Permit::new(admission, account, granted?, ask.prompt_tokens));
@@ -205,7 +206,7 @@ impl Admission {
             let admission = slot.borrow_and_update().clone()?;
             let accounts = accounts.clone();
             let message = |reply| Msg::Share { accounts, parts, reply };
-            if let Ok(share) = answered(admission.call(message, Some(self.timeout)).await) {
+            if let Ok(share) = admission.call("share", message, Some(self.timeout)).await {
                 return Some(share);
             }
             succeeded(&mut slot).await.ok()?;
@@ -215,32 +216,41 @@ impl Admission {
     /// Counts what an earlier run, `of`, has spent against the limits, but not as spent by this run.
     pub fn set_aside(&self, of: Scope, amount: Amount) {
         // If admission has stopped, there is no ledger to update.
-        if let Some(admission) = self.actor() {
-            admission.cast(Msg::SetAside { of, amount }).ok();
+        if let Some(admission) = self.mailbox() {
+            admission.cast("set aside", Msg::SetAside { of, amount }).ok();
         }
     }
 
     /// Takes back what a scope did not use of its share. The scope must make no more calls.
     pub fn take_back(&self, account: Scope) {
         // If admission has stopped, there is no ledger to update.
-        if let Some(admission) = self.actor() {
-            admission.cast(Msg::Return { account }).ok();
+        if let Some(admission) = self.mailbox() {
+            admission.cast("return", Msg::Return { account }).ok();
         }
     }
 
     /// Returns what is settled so far, for a part of the run or for the run including its parts; `None` when admission
     /// has stopped.
     pub async fn spent(&self) -> Option<Spending> {
-        let (admission, account) = (self.actor()?, self.account.clone());
-        answered(admission.call(|reply| Msg::Spent { account, reply }, Some(self.timeout)).await)
-            .ok()
+        let (admission, account) = (self.mailbox()?, self.account.clone());
+        let message = |reply| Msg::Spent { account, reply };
+        admission.call("spent", message, Some(self.timeout)).await.ok()
     }
 }
 
+/// Starts an admission actor.
+async fn spawned(
+    setup: AdmissionSetup,
+    given: &Given,
+    supervisor: ActorCell,
+) -> Result<Mailbox<Msg>, ractor::SpawnErr> {
+    let (waits, setup) = (setup.waits.clone(), (setup, Arc::clone(given)));
+    let (actor, _) = Actor::spawn_linked(None, AdmissionActor, setup, supervisor).await?;
+    Ok(Mailbox::new(actor, waits))
+}
+
 /// Waits until a dead admission actor has a successor.
-async fn succeeded(
-    slot: &mut watch::Receiver<Option<ActorRef<Msg>>>,
-) -> Result<(), AdmissionError> {
+async fn succeeded(slot: &mut watch::Receiver<Option<Mailbox<Msg>>>) -> Result<(), AdmissionError> {
     match tokio::time::timeout(SUCCESSION, slot.changed()).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(_)) | Err(_) => Err(AdmissionError::Stopped),

@@ -337,7 +337,7 @@ impl Effect for Call<'_> {
             Err(ModelError::Lost)
         } else {
             let mut hear = |delta| self.caller.hear(permit, delta);
-            run.model.attempt(&self.request, &mut hear).await
+            run.waits("model").answer("answer", run.model.attempt(&self.request, &mut hear)).await
         };
         permit.felt(match outcome {
             Err(ModelError::RateLimited { .. }) => Pace::Throttled,

@@ -103,8 +103,13 @@ impl Applier {
 }
 
 impl RoleWork for ApplierSetup {
+    const NAME: &'static str = "applier";
     type Question = ApplyAsk;
     type Answer = ApplyReply;
+
+    fn run(&self) -> &Run {
+        &self.run
+    }
 
     async fn answer(&self, ask: ApplyAsk) -> ApplyReply {
         self.apply(ask).await

@@ -27,6 +27,7 @@ use crate::Unanswered;
 use crate::calls::model_call::Caller;
 use crate::looks::look_effect::LookSources;
 use crate::roles::role_host::{RoleHost, RoleWork};
+use crate::run::Run;
 use crate::run::command_runner::Runner;
 use crate::run::file_reader::FileReader;
 use crate::run::workspace::Unapproved;
@@ -157,8 +158,13 @@ impl Architect {
 }
 
 impl RoleWork for ArchitectSetup {
+    const NAME: &'static str = "architect";
     type Question = (Dialogue, PlanAsk);
     type Answer = PlanReply;
+
+    fn run(&self) -> &Run {
+        &self.caller.run
+    }
 
     async fn answer(&self, (mut dialogue, ask): (Dialogue, PlanAsk)) -> PlanReply {
         let planned = self.plan(&mut dialogue, &ask).await;

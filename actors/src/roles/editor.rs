@@ -24,6 +24,7 @@ use crate::looks::instructions::instructions_for;
 use crate::looks::look_effect::{LookSources, Looking, WantedBy};
 use crate::looks::shown_lines::{self, Hints, ShownRange};
 use crate::roles::role_host::{RoleHost, RoleWork};
+use crate::run::Run;
 use crate::run::command_runner::Runner;
 use crate::talk::brief::{Brief, BriefShare, paragraph};
 use crate::talk::dialogue::{Dialogue, in_encoding, shown_file, shown_lines};
@@ -114,8 +115,13 @@ impl Editor {
 }
 
 impl RoleWork for EditorSetup {
+    const NAME: &'static str = "editor";
     type Question = (Dialogue, DraftAsk);
     type Answer = DraftReply;
+
+    fn run(&self) -> &Run {
+        &self.caller.run
+    }
 
     async fn answer(&self, (mut dialogue, ask): (Dialogue, DraftAsk)) -> DraftReply {
         let drafted = self.draft(&mut dialogue, &ask).await;

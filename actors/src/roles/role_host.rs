@@ -7,14 +7,21 @@ use std::time::Duration;
 
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SpawnErr};
 
-use crate::{Unanswered, answer, answered};
+use crate::mailbox::{Mailbox, Waits};
+use crate::run::Run;
+use crate::{Unanswered, answer};
 
 /// The work of a role.
 pub(crate) trait RoleWork: Send + Sync + 'static {
+    /// The name of the role in the log.
+    const NAME: &'static str;
     /// The question it is asked.
     type Question: Send + 'static;
     /// The answer it gives.
     type Answer: Send + 'static;
+
+    /// Returns the run that it works for.
+    fn run(&self) -> &Run;
 
     /// Answers a question.
     fn answer(&self, question: Self::Question) -> impl Future<Output = Self::Answer> + Send;
@@ -27,13 +34,13 @@ struct Msg<W: RoleWork> {
 
 /// A handle to a running role.
 pub(crate) struct RoleHost<W: RoleWork> {
-    actor: ActorRef<Msg<W>>,
+    mailbox: Mailbox<Msg<W>>,
     timeout: Duration,
 }
 
 impl<W: RoleWork> Clone for RoleHost<W> {
     fn clone(&self) -> Self {
-        Self { actor: self.actor.clone(), timeout: self.timeout }
+        Self { mailbox: self.mailbox.clone(), timeout: self.timeout }
     }
 }
 
@@ -44,20 +51,21 @@ impl<W: RoleWork> RoleHost<W> {
         timeout: Duration,
         supervisor: ActorCell,
     ) -> Result<Self, SpawnErr> {
+        let waits = work.run().waits(W::NAME);
         let host = Host(PhantomData);
-        let (actor, _) = Actor::spawn_linked(None, host, work, supervisor).await?;
-        Ok(Self { actor, timeout })
+        let (actor, _) = Actor::spawn_linked(None, host, (work, waits.clone()), supervisor).await?;
+        Ok(Self { mailbox: Mailbox::new(actor, waits), timeout })
     }
 
     /// Returns the actor itself, for its supervisor.
     pub(crate) fn cell(&self) -> ActorCell {
-        self.actor.get_cell()
+        self.mailbox.cell()
     }
 
     /// Asks a question.
     pub(crate) async fn ask(&self, question: W::Question) -> Result<W::Answer, Unanswered> {
         let message = |reply| Msg { question, reply };
-        answered(self.actor.call(message, Some(self.timeout)).await)
+        self.mailbox.call("answer", message, Some(self.timeout)).await
     }
 }
 
@@ -65,10 +73,14 @@ struct Host<W>(PhantomData<fn() -> W>);
 
 impl<W: RoleWork> Actor for Host<W> {
     type Msg = Msg<W>;
-    type State = W;
-    type Arguments = W;
+    type State = (W, Waits);
+    type Arguments = (W, Waits);
 
-    async fn pre_start(&self, _: ActorRef<Msg<W>>, work: W) -> Result<W, ActorProcessingErr> {
+    async fn pre_start(
+        &self,
+        _: ActorRef<Msg<W>>,
+        work: (W, Waits),
+    ) -> Result<(W, Waits), ActorProcessingErr> {
         Ok(work)
     }
 
@@ -76,9 +88,9 @@ impl<W: RoleWork> Actor for Host<W> {
         &self,
         _: ActorRef<Msg<W>>,
         Msg { question, reply }: Msg<W>,
-        work: &mut W,
+        (work, waits): &mut (W, Waits),
     ) -> Result<(), ActorProcessingErr> {
-        answer(reply, work.answer(question).await);
+        answer(reply, waits.working(work.answer(question)).await);
         Ok(())
     }
 }

@@ -24,6 +24,7 @@ use tree::Change;
 
 use crate::Unanswered;
 use crate::roles::role_host::{RoleHost, RoleWork};
+use crate::run::Run;
 use crate::run::command_runner::{CommandPlace, NotRun, Runner};
 use crate::run::workspace::{Denied, Purpose};
 
@@ -126,8 +127,13 @@ pub(crate) enum VerifierAnswer {
 }
 
 impl RoleWork for VerifierSetup {
+    const NAME: &'static str = "verifier";
     type Question = VerifierQuestion;
     type Answer = VerifierAnswer;
+
+    fn run(&self) -> &Run {
+        &self.commands.run
+    }
 
     async fn answer(&self, question: VerifierQuestion) -> VerifierAnswer {
         match question {

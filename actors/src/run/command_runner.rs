@@ -156,7 +156,8 @@ impl Runner {
             fence: Some(self.fence(&place)),
         };
         self.run.publisher.show_wait(format!("running `{}`", line.text()));
-        let mut outcome = run_heard(line, &options, sink).await;
+        let waits = self.run.waits("command");
+        let mut outcome = waits.answer("end", run_heard(line, &options, sink)).await;
         // Masked before anything is parsed, stored or reported.
         outcome.output.mask(&self.run.redactor);
         outcome

@@ -16,6 +16,7 @@ use tools::clock::{CountingIds, FixedClock, Timestamp};
 use tools::redact::Redactor;
 
 use crate::calls::admission::Admission;
+use crate::mailbox::WaitLog;
 use crate::run::Run;
 use crate::run::publisher::Publisher;
 use crate::run::recording::Recording;
@@ -31,6 +32,7 @@ pub fn run(recording: Option<Arc<Recording>>) -> (Run, impl Fn() -> Vec<Event>) 
         None => publisher,
     };
     let config = config::resolve_layers(&Inputs::default()).unwrap().config;
+    let wait_log = WaitLog::new("s", &config);
     let terms = Terms::new(Arc::new(config), Prompts::default()).unwrap();
     let (stop, stopped) = watch::channel(false);
     // A run in a test is never stopped.
@@ -51,6 +53,7 @@ pub fn run(recording: Option<Arc<Recording>>) -> (Run, impl Fn() -> Vec<Event>) 
         until: None,
         user_said: Arc::default(),
         steering: crate::calls::steering::Steering::default(),
+        wait_log,
         stop: stopped,
     };
     (run, move || events.lock().unwrap().clone())

@@ -63,7 +63,9 @@ impl Effect for Asking<'_> {
             run.record(Event::UserAsked { role: self.role, question: question.clone() }).await?;
         }
         let answer = match run.attendance {
-            Attendance::Attended => run.publisher.ask_for_words(question).await,
+            Attendance::Attended => {
+                run.waits("user").answer("question", run.publisher.ask_for_words(question)).await
+            }
             Attendance::Unattended => None,
         };
         let answer = answer

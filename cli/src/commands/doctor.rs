@@ -16,11 +16,13 @@ use serde_json::json;
 use shell::{CommandLine, Environment, RunOptions};
 use tokio::time::{Duration, timeout};
 use tools::count::counted;
+use tools::ids::short_id;
 use tools::regular;
 
 use crate::flags::{Global, OutputFormat};
 use crate::render;
 use crate::surroundings::Surroundings;
+use crate::telemetry::late_answers::LateAnswer;
 
 /// Check the installation.
 #[derive(Debug, Args)]
@@ -92,6 +94,7 @@ pub(crate) async fn run(
         ),
     }
     findings.extend(sessions(around, &workspace, args.repair)?);
+    findings.extend(late_answers(around, &workspace)?);
     let env = around.settings(global, &workspace).map(|it| around.seen_by_commands(&it.config));
     findings.push(git(&workspace, env.unwrap_or_default()).await);
     tell(&findings, global);
@@ -187,6 +190,19 @@ fn sessions(around: &Surroundings, workspace: &Path, fix: bool) -> Result<Vec<Fi
     let says = if intact == 0 { "none".to_owned() } else { format!("{intact} intact") };
     findings.insert(0, finding(true, says));
     Ok(findings)
+}
+
+/// Says what the sessions that are at work in this workspace have long waited for.
+fn late_answers(around: &Surroundings, workspace: &Path) -> Result<Vec<Finding>, CliError> {
+    let History { homes, .. } = History::find(&around.state_dir()?, workspace);
+    let is_here = |session: &str| homes.of(session).is_some_and(|of| Path::new(of) == workspace);
+    let at_work = homes.sessions().filter(|it| is_here(it) && is_in_use(&homes.dir(it)));
+    let late = at_work.flat_map(|session| {
+        let late = LateAnswer::of_session(&homes.dir(session)).into_iter();
+        let says = move |late| format!("{}: {late}", short_id(session));
+        late.map(says).map(|says| Finding { what: "waits", good: true, says })
+    });
+    Ok(late.collect())
 }
 
 /// Reports git's version. Git is optional: only `deepseek commit` and `review` need it.

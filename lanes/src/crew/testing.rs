@@ -74,6 +74,7 @@ impl World {
             prices: Arc::clone(&terms.prices),
             publisher: run.publisher.clone(),
             timeout: Duration::from_secs(30),
+            waits: run.waits("admission"),
         };
         let (admission, slot) = Admission::spawn(setup, supervisor.get_cell()).await.unwrap();
         let model = Arc::new(ScriptedModel(Arc::new(Answers(Arc::clone(&happens)))));

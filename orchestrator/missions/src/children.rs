@@ -137,11 +137,13 @@ impl Children {
                 }
             }
             self.prime(common, mine.len()).await?;
+            let pool = self.run.waits("pool");
             let waiting: Vec<_> =
                 mine.into_iter().map(|(child, claim)| self.dispatch(child, claim)).collect();
             for (question, number, answer) in waiting {
                 // A worker that died sends no reply.
-                let answer = answer.await.unwrap_or(Ok(Err(NoAnswer::Died)))?;
+                let answer =
+                    pool.answer("question", answer).await.unwrap_or(Ok(Err(NoAnswer::Died)))?;
                 lock(&self.open).remove(&number);
                 answers.insert(question, answer);
             }
@@ -239,7 +241,7 @@ impl Worker for Asker {
         Job { key, msg: Asked { child, run, answers, claim, reply }, .. }: Job<u32, Asked>,
         (): &mut (),
     ) -> Result<u32, ActorProcessingErr> {
-        let answer = child.ask(&run, &answers).await;
+        let answer = run.waits("pool").working(child.ask(&run, &answers)).await;
         if let (Ok(Ok(answer)), Some(claim)) = (&answer, claim) {
             claim.answer(answer);
         }
@@ -247,5 +249,105 @@ impl Worker for Asker {
             tracing::debug!(number = key, "the asker is gone");
         }
         Ok(key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actors::calls::admission::{Account, Admission, AdmissionSetup};
+    use actors::run::testing;
+    use futures_util::future::BoxFuture;
+    use model::{ChatModel, ChatRequest, FinishReason, ModelError, ModelReply, ReplyDelta};
+    use ractor::{ActorRef, SupervisionEvent};
+    use tokio::sync::Notify;
+    use tools::redact::Redactor;
+
+    use super::*;
+
+    /// A model that does not answer the first question.
+    #[derive(Default)]
+    struct SilentOnce {
+        calls: AtomicU32,
+        asked: Notify,
+    }
+
+    impl ChatModel for SilentOnce {
+        fn attempt<'a>(
+            &'a self,
+            request: &'a ChatRequest,
+            _: &'a mut (dyn FnMut(ReplyDelta) + Send),
+        ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
+            Box::pin(async move {
+                if self.calls.fetch_add(1, Ordering::SeqCst) == 0 {
+                    self.asked.notify_one();
+                    std::future::pending::<()>().await;
+                }
+                Ok(ModelReply {
+                    content: "an answer".to_owned(),
+                    reasoning: None,
+                    tool_calls: Vec::new(),
+                    finish: FinishReason::Stop,
+                    usage: None,
+                    model: request.model.clone(),
+                    id: String::new(),
+                })
+            })
+        }
+    }
+
+    /// A supervisor that ignores all events.
+    struct Bystander;
+
+    impl Actor for Bystander {
+        type Msg = ();
+        type State = ();
+        type Arguments = ();
+
+        async fn pre_start(&self, _: ActorRef<()>, (): ()) -> Result<(), ActorProcessingErr> {
+            Ok(())
+        }
+
+        async fn handle_supervisor_evt(
+            &self,
+            _: ActorRef<()>,
+            _: SupervisionEvent,
+            (): &mut (),
+        ) -> Result<(), ActorProcessingErr> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_lost_worker_is_replaced_and_its_question_has_no_answer() {
+        let (supervisor, _) = Actor::spawn(None, Bystander, ()).await.unwrap();
+        let (run, _) = testing::run(None);
+        let setup = AdmissionSetup {
+            account: Account::default(),
+            parts: BTreeMap::new(),
+            permits: 1,
+            prices: Arc::clone(&run.terms.prices),
+            publisher: run.publisher.clone(),
+            timeout: std::time::Duration::from_secs(30),
+            waits: run.waits("admission"),
+        };
+        let (admission, _slot) = Admission::spawn(setup, supervisor.get_cell()).await.unwrap();
+        let model = Arc::new(SilentOnce::default());
+        let (dir, asked) = (tempfile::tempdir().unwrap(), Arc::clone(&model));
+        let run = Run { admission, model, cache: dir.path().to_owned(), ..run };
+        let children = Children::spawn(run, supervisor.get_cell()).await.unwrap();
+        let common = Dialogue::new("Answer.".to_owned(), &Redactor::default());
+        let workers = children.cell().get_children();
+        let ask = |question: &str| {
+            let (children, common) = (children.clone(), common.clone());
+            let questions = [question.to_owned()];
+            async move { children.ask(&common, &questions, |_| Ok(())).await.unwrap() }
+        };
+        let (lost, ()) = tokio::join!(ask("first?"), async {
+            asked.asked.notified().await;
+            // Which of them asks is not known from outside.
+            workers.iter().for_each(ActorCell::kill);
+        });
+        assert_eq!(lost, [Err(NoAnswer::Died)]);
+        assert_eq!(ask("second?").await, [Ok("an answer".to_owned())]);
     }
 }

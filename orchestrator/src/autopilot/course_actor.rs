@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use actors::mailbox::Mailbox;
 use actors::run::publisher::Publisher;
 use actors::talk::prompts::Prompts;
 use actors::workers::Workers;
@@ -66,6 +67,8 @@ impl State {
         reply: RpcReplyPort<Result<Autopilot, SpawnErr>>,
     ) {
         let CourseSetup { course, config, goal, interrupted, news } = setup;
+        let waits = self.idle.waits("autopilot");
+        let above = Mailbox::new(myself.clone(), self.idle.waits("orchestrator"));
         let (clock, worked) = (Arc::clone(&self.idle.clock), course.work.worked);
         let running = RunningCourse {
             course,
@@ -73,20 +76,20 @@ impl State {
             goal,
             interrupted,
             news,
-            orchestrator: Orchestrator::of(myself.clone(), Arc::clone(&self.journal)),
+            orchestrator: Orchestrator::of(above, Arc::clone(&self.journal)),
             publisher: self.idle.publisher.clone(),
             prompts: Arc::clone(&self.idle.terms.prompts),
             begun: (clock.now(), worked),
             clock,
             redactor: self.idle.redactor.clone(),
             session: self.journal.dir().to_owned(),
-            workers: Workers::default(),
+            workers: Workers::new(waits.clone()),
             prepared: None,
             reply: None,
         };
         let supervisor: ActorCell = myself.get_cell();
         let spawned = Actor::spawn_linked(None, AutopilotActor, running, supervisor).await;
-        answer(reply, spawned.map(|(actor, _)| Autopilot { actor }));
+        answer(reply, spawned.map(|(actor, _)| Autopilot { mailbox: Mailbox::new(actor, waits) }));
     }
 }
 
@@ -149,7 +152,7 @@ impl RunningCourse {
             publisher.record(began).await?;
             Ok(CourseInput::Begin(interrupted))
         };
-        self.workers.start(myself, begun, Msg::Happened);
+        self.workers.start("begin", myself, begun, Msg::Happened);
     }
 
     async fn take_in(&mut self, myself: &ActorRef<Msg>, input: CourseInput) {
@@ -182,7 +185,7 @@ impl RunningCourse {
             NextMove::Undo(patch) => {
                 let (orchestrator, session) = (self.orchestrator.clone(), self.session.clone());
                 let undone = async move { undo(&orchestrator, session, patch).await };
-                self.workers.start(myself, undone, Msg::Happened);
+                self.workers.start("undo", myself, undone, Msg::Happened);
             }
             NextMove::Rest => {
                 let news = self.news.clone();
@@ -190,7 +193,7 @@ impl RunningCourse {
                     tell(&news, CourseNews::Paused).await;
                     Ok(())
                 };
-                self.workers.start(myself, shown, Msg::Ready);
+                self.workers.start("news", myself, shown, Msg::Ready);
             }
             NextMove::Cancel if self.prepared.is_some() => {
                 self.end(myself, AutopilotEnd::Stopped);
@@ -210,7 +213,7 @@ impl RunningCourse {
             let (passes, output) = (outcome.succeeded(), outcome.output.text());
             Ok(CourseInput::Checked { passes, output })
         };
-        self.workers.start(myself, checked, Msg::Happened);
+        self.workers.start("check", myself, checked, Msg::Happened);
     }
 
     /// Makes the orchestrator keep to what is left of the limits, and has the news shown. Then the request begins.
@@ -228,7 +231,7 @@ impl RunningCourse {
         };
         // The news that it rested may still be on their way.
         self.workers.next_round();
-        self.workers.start(myself, ready, Msg::Ready);
+        self.workers.start("prepare", myself, ready, Msg::Ready);
     }
 
     fn take_up(&mut self, myself: &ActorRef<Msg>) {
@@ -247,7 +250,7 @@ impl RunningCourse {
             tell(&news, CourseNews::TakenUp(step)).await;
             Ok(())
         };
-        self.workers.start(myself, ready, Msg::Ready);
+        self.workers.start("prepare", myself, ready, Msg::Ready);
     }
 
     /// Begins the prepared request. It is sent to the orchestrator here, so that a later cancellation finds it.
@@ -259,7 +262,7 @@ impl RunningCourse {
             Some(Prepared::Question(request)) => {
                 let outcome = self.orchestrator.run(request);
                 let heard = async move { Ok(heard(outcome.await?)) };
-                self.workers.start(myself, heard, Msg::Happened);
+                self.workers.start("question", myself, heard, Msg::Happened);
             }
             Some(Prepared::Step(step, request)) => {
                 let outcome = self.orchestrator.run(request);
@@ -272,7 +275,7 @@ impl RunningCourse {
                     tell(&news, CourseNews::Taken(Box::new(outcome))).await;
                     Ok(worked)
                 };
-                self.workers.start(myself, taken, Msg::Happened);
+                self.workers.start("step", myself, taken, Msg::Happened);
             }
             Some(Prepared::Interrupted(kind, run)) => {
                 let outcome = self.orchestrator.take_up(run);
@@ -284,7 +287,7 @@ impl RunningCourse {
                         Interrupted::Other => CourseInput::Aside(outcome.spent),
                     })
                 };
-                self.workers.start(myself, taken, Msg::Happened);
+                self.workers.start("step", myself, taken, Msg::Happened);
             }
         }
     }
@@ -302,7 +305,7 @@ impl RunningCourse {
         let publisher = self.publisher.clone();
         self.course.work.end = Some(end.clone());
         let recorded = async move { publisher.record(ended).await.map(|_| end) };
-        self.workers.start(myself, recorded, Msg::Ended);
+        self.workers.start("end", myself, recorded, Msg::Ended);
     }
 
     fn break_off(&mut self, why: CourseBroken) {

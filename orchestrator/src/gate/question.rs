@@ -101,8 +101,10 @@ impl Effect for GateQuestion<'_> {
     async fn act(&mut self, run: &Run) -> Result<ApprovalReply, JournalClosed> {
         let patience = Duration::from_secs(run.config().limits.approval_timeout_seconds);
         let mut stop = run.stop.clone();
+        let waits = run.waits("user");
+        let asked = run.publisher.ask(self.proposal.clone(), self.why.clone());
         let answer = tokio::select! {
-            answer = run.publisher.ask(self.proposal.clone(), self.why.clone()) => answer,
+            answer = waits.answer("approval", asked) => answer,
             // The run was stopped before an answer.
             _ = stop.wait_for(|stopped| *stopped) => return Err(JournalClosed),
             () = tokio::time::sleep(patience) => None,

@@ -7,9 +7,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use actors::answer;
+use actors::mailbox::{Mailbox, Waits};
 use actors::run::publisher::Publisher;
 use actors::run::workspace::{CommitRefused, Extent, Staged};
-use actors::{answer, answered};
 use config::Config;
 use facts::closed::JournalClosed;
 use facts::event::Event;
@@ -35,6 +36,8 @@ pub(crate) struct WriterSetup {
     pub(crate) tree: Option<MainTree>,
     /// Who is told of each change before the one who wanted it.
     pub(crate) above: DerivedActorRef<Written>,
+    /// How waiting for it appears in the log.
+    pub(crate) waits: Waits,
 }
 
 /// A change that was made.
@@ -65,40 +68,41 @@ enum Msg {
 /// A handle to the Writer.
 #[derive(Clone)]
 pub(crate) struct Writer {
-    actor: ActorRef<Msg>,
+    mailbox: Mailbox<Msg>,
 }
 
 impl Writer {
     /// Starts the Writer under `supervisor`. It accepts messages at once.
     pub(crate) fn spawn(setup: WriterSetup, supervisor: ActorCell) -> Result<Self, SpawnErr> {
+        let waits = setup.waits.clone();
         let (actor, _) =
             ractor::ActorRuntime::spawn_linked_instant(None, WriterActor, setup, supervisor)?;
-        Ok(Self { actor })
+        Ok(Self { mailbox: Mailbox::new(actor, waits) })
     }
 
     /// Returns the actor, for its supervisor.
     pub(crate) fn cell(&self) -> ActorCell {
-        self.actor.get_cell()
+        self.mailbox.cell()
     }
 
     /// Makes a change, if the gate lets it pass.
     pub(crate) fn commit(&self, gate: Gate, patch: String, staged: Staged, reply: CommitReply) {
         let (gate, staged) = (Box::new(gate), Box::new(staged));
-        if self.actor.cast(Msg::Commit { gate, patch, staged, reply }).is_err() {
+        if self.mailbox.cast("commit", Msg::Commit { gate, patch, staged, reply }).is_err() {
             tracing::debug!("the writer is gone; a change is not made");
         }
     }
 
     /// Settles the commits that other processes left half done in the workspace.
     pub(crate) fn settle(&self, publisher: Publisher, reply: RpcReplyPort<()>) {
-        if self.actor.cast(Msg::Settle { publisher, reply }).is_err() {
+        if self.mailbox.cast("settle", Msg::Settle { publisher, reply }).is_err() {
             tracing::debug!("the writer is gone; nothing is settled");
         }
     }
 
     /// Waits until everything that it was told to do is done.
     pub(crate) async fn finish(&self) {
-        if answered(self.actor.call(|reply| Msg::Finish { reply }, None).await).is_err() {
+        if self.mailbox.call("finish", |reply| Msg::Finish { reply }, None).await.is_err() {
             tracing::debug!("the writer is gone");
         }
     }
@@ -119,6 +123,39 @@ impl WriterSetup {
             tree
         };
         Ok(self.tree.insert(tree))
+    }
+
+    /// Does what a message says.
+    async fn obey(&mut self, msg: Msg) {
+        match msg {
+            Msg::Commit { gate, patch, staged, reply } => {
+                let put_aside = staged.put_aside.clone();
+                let made = match self.tree(&gate.run.publisher).await {
+                    Ok(tree) => gate.commit(tree, patch, *staged).await,
+                    Err(error) => Err(not_written(&error)),
+                };
+                let result = made.map(|(extent, changes)| {
+                    // If the orchestrator is gone, nobody keeps account any more.
+                    self.above.cast(Written { changes, put_aside }).ok();
+                    extent
+                });
+                answer(reply, result);
+            }
+            Msg::Settle { publisher, reply } => {
+                let settled = match self.tree(&publisher).await {
+                    Ok(tree) => tree.recovered().await,
+                    Err(error) => Err(error),
+                };
+                match settled {
+                    Ok(settled) => tell_or_log(&publisher, settled).await,
+                    Err(error) => {
+                        tracing::warn!(%error, "an interrupted commit could not be settled");
+                    }
+                }
+                answer(reply, ());
+            }
+            Msg::Finish { reply } => answer(reply, ()),
+        }
     }
 }
 
@@ -141,35 +178,8 @@ impl Actor for WriterActor {
         msg: Msg,
         state: &mut WriterSetup,
     ) -> Result<(), ActorProcessingErr> {
-        match msg {
-            Msg::Commit { gate, patch, staged, reply } => {
-                let put_aside = staged.put_aside.clone();
-                let made = match state.tree(&gate.run.publisher).await {
-                    Ok(tree) => gate.commit(tree, patch, *staged).await,
-                    Err(error) => Err(not_written(&error)),
-                };
-                let result = made.map(|(extent, changes)| {
-                    // If the orchestrator is gone, nobody keeps account any more.
-                    state.above.cast(Written { changes, put_aside }).ok();
-                    extent
-                });
-                answer(reply, result);
-            }
-            Msg::Settle { publisher, reply } => {
-                let settled = match state.tree(&publisher).await {
-                    Ok(tree) => tree.recovered().await,
-                    Err(error) => Err(error),
-                };
-                match settled {
-                    Ok(settled) => tell_or_log(&publisher, settled).await,
-                    Err(error) => {
-                        tracing::warn!(%error, "an interrupted commit could not be settled");
-                    }
-                }
-                answer(reply, ());
-            }
-            Msg::Finish { reply } => answer(reply, ()),
-        }
+        let waits = state.waits.clone();
+        waits.working(state.obey(msg)).await;
         Ok(())
     }
 }

@@ -50,7 +50,7 @@ impl State {
         let recorded = asked.recorded.as_ref();
         let rules = recorded.map_or(&self.idle.terms.rules, |recorded| &recorded.terms.rules);
         let masked = gathering::secrets_in(self.dir.clone(), Arc::clone(rules));
-        self.workers.start(myself, masked, |masked| Msg::Begin(asked, masked));
+        self.workers.start("masking", myself, masked, |masked| Msg::Begin(asked, masked));
     }
 
     /// Begins a request in which this must be masked.
@@ -73,9 +73,9 @@ impl State {
                 None => RunBeginning::new(self),
                 Some(recorded) => RunBeginning::recorded(self, recorded),
             };
-        let fresh = supervision::LostAccounts::default();
+        let (fresh, log) = (supervision::LostAccounts::default(), &self.idle.wait_log);
         let (admission, slot) =
-            supervision::start_admission(&terms, &publisher, fresh, myself.get_cell()).await?;
+            supervision::start_admission(&terms, &publisher, fresh, log, myself.get_cell()).await?;
         let (stop, stopped) = watch::channel(false);
         terms.prompts = Arc::new(terms.prompts.for_request(&request.text));
         let idle = self.idle.clone();
@@ -210,7 +210,7 @@ impl State {
         myself: &ActorRef<Msg>,
         work: impl Future<Output = News> + Send + 'static,
     ) {
-        self.workers.start(myself, async move { Box::new(work.await) }, Msg::Worked);
+        self.workers.start("request", myself, async move { Box::new(work.await) }, Msg::Worked);
     }
 
     /// Returns the current request, if there is one.
@@ -244,13 +244,14 @@ impl State {
         let (Some(active), Some(left)) = (self.active(), left) else { return };
         let run = active.run.clone();
         let why = Delivery::out_of_time(run.config().budget.wall_seconds);
-        self.start_work(myself, async move {
+        let over = async move {
             // A stopped run has no deadline.
             if run.perform(&mut Deadline { left }).await.is_err() {
                 std::future::pending::<()>().await;
             }
-            News::Stop(why)
-        });
+            Box::new(News::Stop(why))
+        };
+        self.workers.expect(myself, over, Msg::Worked);
     }
 }
 

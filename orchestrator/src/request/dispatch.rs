@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use actors::looks::look_effect::LookSources;
 use actors::looks::own_tools;
+use actors::mailbox::Mailbox;
 use actors::run::command_runner::Runner;
 use actors::talk::AnswerError;
 use actors::talk::brief::{Brief, BriefShare};
@@ -228,8 +229,9 @@ impl State {
 
     /// Returns the workspace as seen by a part of the run.
     pub(crate) fn workspace(&self, scope: &Scope, myself: &ActorRef<Msg>) -> MainWorkspace {
-        let (reader, actor) = (self.reader.clone(), myself.clone());
-        let run = self.run().clone();
+        let (reader, run) = (self.reader.clone(), self.run().clone());
+        let waits = run.wait_log.of("orchestrator", scope);
+        let mailbox = Mailbox::new(myself.clone(), waits);
         let copies = Copies {
             snapshots: snapshots(&self.places, &self.dir, run.config()),
             lanes: self.places.lanes.clone(),
@@ -237,7 +239,7 @@ impl State {
             run,
         };
         let grant = self.active().and_then(|active| active.grant().cloned());
-        MainWorkspace { scope: scope.clone(), reader, actor, copies, grant }
+        MainWorkspace { scope: scope.clone(), reader, mailbox, copies, grant }
     }
 
     async fn team_done(
@@ -298,7 +300,8 @@ impl State {
     ) -> Result<(), ActorProcessingErr> {
         let Some(Active { slot, run, work, request, .. }) = self.active() else { return Ok(()) };
         let (terms, publisher) = (&run.terms, &run.publisher);
-        supervision::restart_admission(slot, terms, publisher, lost, myself.get_cell()).await?;
+        let (log, orchestrator) = (&run.wait_log, myself.get_cell());
+        supervision::restart_admission(slot, terms, publisher, lost, log, orchestrator).await?;
         if let (Some(MissionStage::Execution { card, .. }), Some(_)) =
             (work.mission_stage(), &request.card)
         {
@@ -315,6 +318,7 @@ impl State {
             config: Arc::clone(&self.idle.terms.config),
             tree: None,
             above: myself.get_derived(),
+            waits: self.idle.waits("writer"),
         };
         self.writer = Writer::spawn(setup, myself.get_cell())?;
         let (reply, _) = ractor::concurrency::oneshot();

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actors::answered;
+use actors::mailbox::{Mailbox, Waits};
 use actors::run::publisher::Publisher;
 use config::Config;
 use facts::event::Event;
@@ -19,7 +19,7 @@ use facts::model_choice::Assessment;
 use facts::scope::Scope;
 use facts::signal::Attendance;
 use facts::words::Role;
-use ractor::{Actor, ActorCell, ActorRef, RpcReplyPort, SpawnErr};
+use ractor::{Actor, ActorCell, RpcReplyPort, SpawnErr};
 use tokio::sync::watch;
 
 use self::chooser::RouterActor;
@@ -47,7 +47,7 @@ enum Msg {
 
 /// A handle to the current router; when the actor dies, the handle reaches its successor.
 #[derive(Clone)]
-pub(crate) struct ModelRouter(watch::Receiver<ActorRef<Msg>>);
+pub(crate) struct ModelRouter(watch::Receiver<Mailbox<Msg>>);
 
 impl ModelRouter {
     /// Chooses the model that answers a question; `None` if the journal cannot be read, or if the router is gone for good.
@@ -56,7 +56,8 @@ impl ModelRouter {
         loop {
             let router = slot.borrow_and_update().clone();
             let ask = Box::new(ask.clone());
-            if let Ok(route) = answered(router.call(|reply| Msg::Route(ask, reply), None).await) {
+            let message = |reply| Msg::Route(ask, reply);
+            if let Ok(route) = router.call("route", message, None).await {
                 return route;
             }
             // The actor died: ask its successor, if one is started.
@@ -70,23 +71,30 @@ const SUCCESSION: Duration = Duration::from_secs(5);
 
 /// The slot that holds the router of a session; its supervisor keeps it.
 pub(crate) struct RouterSlot {
-    slot: watch::Sender<ActorRef<Msg>>,
+    slot: watch::Sender<Mailbox<Msg>>,
     session: Arc<dyn SessionPages>,
+    waits: Waits,
 }
 
 impl RouterSlot {
     /// Starts the router of the session in this directory.
-    pub(crate) async fn fill(session: &Path, supervisor: ActorCell) -> Result<Self, SpawnErr> {
-        Self::reading(Arc::new(session.to_owned()), supervisor).await
+    pub(crate) async fn fill(
+        session: &Path,
+        waits: Waits,
+        supervisor: ActorCell,
+    ) -> Result<Self, SpawnErr> {
+        Self::reading(Arc::new(session.to_owned()), waits, supervisor).await
     }
 
     async fn reading(
         session: Arc<dyn SessionPages>,
+        waits: Waits,
         supervisor: ActorCell,
     ) -> Result<Self, SpawnErr> {
         let (actor, _) =
             Actor::spawn_linked(None, RouterActor, Arc::clone(&session), supervisor).await?;
-        Ok(Self { slot: watch::channel(actor).0, session })
+        let slot = watch::channel(Mailbox::new(actor, waits.clone())).0;
+        Ok(Self { slot, session, waits })
     }
 
     /// Puts a new router in place of one that died, and records that.
@@ -97,7 +105,7 @@ impl RouterSlot {
     ) -> Result<(), SpawnErr> {
         let session = Arc::clone(&self.session);
         let (actor, _) = Actor::spawn_linked(None, RouterActor, session, supervisor).await?;
-        self.slot.send_replace(actor);
+        self.slot.send_replace(Mailbox::new(actor, self.waits.clone()));
         let died = Event::RoleCrashed { role: Role::ModelRouter };
         if publisher.publish(died).await.is_err() {
             tracing::debug!("the death of a router is not in the journal");
@@ -112,7 +120,7 @@ impl RouterSlot {
 
     /// Returns true if this is the actor in the slot.
     pub(crate) fn holds(&self, who: &ActorCell) -> bool {
-        self.slot.borrow().get_id() == who.get_id()
+        self.slot.borrow().cell().get_id() == who.get_id()
     }
 }
 

@@ -38,13 +38,15 @@ impl State {
         let Some(to_stop) = active.stop_with(ending) else { return };
         let (stop, writer) = (active.stop.clone(), self.writer.clone());
         let work = self.workers.retire();
-        self.workers.start(myself, stop_work(work, to_stop, stop, writer), |_| Msg::Stopped);
+        let stopped = stop_work(work, to_stop, stop, writer);
+        self.workers.start("stopping", myself, stopped, |_| Msg::Stopped);
     }
 
     /// Records the end of the run, once nothing works on it. It takes the run out of the state, so this happens only once.
     pub(crate) fn finish(&mut self, myself: &ActorRef<Msg>) {
         if let Some(closing) = self.closing() {
-            self.workers.start(myself, async move { Box::new(closing.await) }, Msg::Closed);
+            let closing = async move { Box::new(closing.await) };
+            self.workers.start("closing", myself, closing, Msg::Closed);
         }
     }
 

@@ -3,18 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use actors::Unanswered;
+use actors::mailbox::{Mailbox, WaitLog};
 use actors::run::command_runner::running;
 use actors::run::publisher::Publisher;
 use actors::run::terms::{Terms, TermsError};
 use actors::run::workspace::{CommitRefused, Extent, Staged};
-use actors::{Unanswered, answered};
 use config::Config;
 use facts::delivery::Delivery;
 use facts::event::{Blob, Event, FORMAT};
+use facts::scope::Scope;
 use facts::signal::Signal;
 use facts::submission::JournalInlet;
 use journal::log::{Capacity, Journal, LogError};
-use ractor::{Actor, ActorCell, ActorRef};
+use ractor::{Actor, ActorCell};
 use shell::end_leftovers;
 use thiserror::Error;
 use tokio::sync::mpsc;
@@ -71,14 +73,14 @@ const CLOSING: Duration = Duration::from_secs(5);
 /// A handle to the running orchestrator.
 #[derive(Clone)]
 pub struct Orchestrator {
-    actor: ActorRef<Msg>,
+    mailbox: Mailbox<Msg>,
     journal: Arc<Journal>,
 }
 
 impl Orchestrator {
     /// A handle for an actor that the orchestrator starts.
-    pub(crate) const fn of(actor: ActorRef<Msg>, journal: Arc<Journal>) -> Self {
-        Self { actor, journal }
+    pub(crate) const fn of(mailbox: Mailbox<Msg>, journal: Arc<Journal>) -> Self {
+        Self { mailbox, journal }
     }
 
     /// Creates a session and starts the actors. Signals arrive at the receiver, which must be drained.
@@ -145,13 +147,15 @@ impl Orchestrator {
         let sessions = setup.sessions();
         worktrees::collect_left(&setup.places, &setup.workspace, sessions, &setup.config).await;
         let terms = Terms::new(Arc::clone(&setup.config), setup.prompts.clone())?;
+        let log = WaitLog::new(&setup.session_id(), &setup.config);
+        let waits = log.of("orchestrator", &Scope::SESSION);
         let journal = Arc::new(journal);
         let of_actor = Arc::clone(&journal);
         let publisher = Publisher::new(inlet);
         let root =
             Root { setup, main_tree, settled, terms, publisher, journal: of_actor, begun, earlier };
         let (actor, _) = Actor::spawn(None, OrchestratorActor, root).await?;
-        Ok(Self { actor, journal })
+        Ok(Self { mailbox: Mailbox::new(actor, waits), journal })
     }
 
     /// Starts a request, and returns a future that waits for its delivery. There is only one request at a time: while
@@ -178,11 +182,12 @@ impl Orchestrator {
         recorded: Option<RecordedRun>,
     ) -> impl Future<Output = Result<RequestOutcome, Unanswered>> + use<> {
         let (reply, outcome) = ractor::concurrency::oneshot();
-        let sent =
-            self.actor.cast(Msg::Run(Box::new(Asked { request, recorded, reply: reply.into() })));
+        let asked = Box::new(Asked { request, recorded, reply: reply.into() });
+        let sent = self.mailbox.cast("run", Msg::Run(asked));
+        let mailbox = self.mailbox.clone();
         async move {
-            sent.map_err(|_| Unanswered::Stopped)?;
-            outcome.await.map_err(|_| Unanswered::Stopped)
+            sent?;
+            mailbox.answer("run", outcome).await.map_err(|_| Unanswered::Stopped)
         }
     }
 
@@ -205,65 +210,68 @@ impl Orchestrator {
     /// Starts an autopilot in this session.
     pub async fn start_autopilot(&self, setup: CourseSetup) -> Result<Autopilot, StartError> {
         let setup = Box::new(setup);
-        let started =
-            answered(self.actor.call(|reply| Msg::StartAutopilot { setup, reply }, None).await);
+        let started = self
+            .mailbox
+            .call("start autopilot", |reply| Msg::StartAutopilot { setup, reply }, None)
+            .await;
         Ok(started.map_err(StartError::Gone)??)
     }
 
     /// Makes requests that begin from now on use another configuration.
     pub async fn keep_to(&self, config: Arc<Config>) -> Result<(), KeepToError> {
-        let kept = answered(self.actor.call(|reply| Msg::KeepTo { config, reply }, None).await)?;
+        let message = |reply| Msg::KeepTo { config, reply };
+        let kept = self.mailbox.call("keep to", message, None).await?;
         Ok(kept?)
     }
 
     /// Passes a message to the current request: the next model call includes it. Without a further call, it is not
     /// delivered.
     pub async fn steer(&self, words: String) -> Result<(), NotSteered> {
-        answered(self.actor.call(|reply| Msg::Steer { words, reply }, None).await)
-            .unwrap_or(Err(NotSteered::Gone))
+        let message = |reply| Msg::Steer { words, reply };
+        self.mailbox.call("steer", message, None).await.unwrap_or(Err(NotSteered::Gone))
     }
 
     /// Compacts the conversation: all turns but the last.
     pub async fn compact(&self) -> Result<Compacted, NotCompacted> {
-        answered(self.actor.call(|reply| Msg::Compact { reply }, None).await)
-            .unwrap_or(Err(NotCompacted::Gone))
+        let message = |reply| Msg::Compact { reply };
+        self.mailbox.call("compact", message, None).await.unwrap_or(Err(NotCompacted::Gone))
     }
 
     /// Returns what fills the context of the next request.
     pub async fn context(&self) -> Result<Context, Unanswered> {
-        let context = answered(self.actor.call(|reply| Msg::Context { reply }, None).await)?;
+        let context = self.mailbox.call("context", |reply| Msg::Context { reply }, None).await?;
         Ok(context.complete().await)
     }
 
     /// Settles commits that other processes left half done while they had the workspace.
     pub async fn settle(&self) {
-        if self.actor.call(|reply| Msg::Settle { reply }, None).await.is_err() {
+        if self.mailbox.call("settle", |reply| Msg::Settle { reply }, None).await.is_err() {
             tracing::debug!("the orchestrator is gone");
         }
     }
 
     /// Applies an earlier staged patch set, through the same gate as every change.
     pub async fn apply(&self, staged: Staged) -> Result<Extent, CommitRefused> {
-        commit(&self.actor, None, staged).await
+        commit(&self.mailbox, None, staged).await
     }
 
     /// Stops the current request. It ends as cancelled, unless it has already ended.
     pub fn cancel(&self) {
         self.journal.stop_waiting();
         // An orchestrator that is gone has nothing to stop.
-        self.actor.cast(Msg::Cancel { why: Delivery::Cancelled }).ok();
+        self.mailbox.cast("cancel", Msg::Cancel { why: Delivery::Cancelled }).ok();
     }
 
     /// Ends the session; the current request is dropped.
     pub fn stop(&self) {
-        self.actor.stop(None);
+        self.mailbox.cell().stop(None);
     }
 
     /// Ends the session like [`Self::stop`], and waits until it can be opened again, at most for a short while.
     pub async fn close(self) {
         self.journal.stop_waiting();
         let closed = async {
-            if let Err(error) = self.actor.stop_and_wait(None, None).await {
+            if let Err(error) = self.mailbox.cell().stop_and_wait(None, None).await {
                 tracing::debug!(%error, "the orchestrator has already stopped");
             }
             self.journal.closed().await;
@@ -275,7 +283,7 @@ impl Orchestrator {
 
     /// The actor itself, for its supervisor.
     pub fn cell(&self) -> ActorCell {
-        self.actor.get_cell()
+        self.mailbox.cell()
     }
 
     /// Returns why the journal ended, if it failed.

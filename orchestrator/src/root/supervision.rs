@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actors::calls::admission::{Account, Admission, AdmissionSetup, Slot};
+use actors::mailbox::WaitLog;
 use actors::run::publisher::Publisher;
 use actors::run::terms::Terms;
 use facts::amounts::{Allowance, Amount, Charge, Spending};
@@ -47,7 +48,12 @@ pub(crate) struct LostAccounts {
     parts: BTreeMap<Scope, Account>,
 }
 
-fn admission_setup(terms: &Terms, publisher: &Publisher, lost: LostAccounts) -> AdmissionSetup {
+fn admission_setup(
+    terms: &Terms,
+    publisher: &Publisher,
+    lost: LostAccounts,
+    log: &WaitLog,
+) -> AdmissionSetup {
     let Terms { config, prices, .. } = terms;
     let LostAccounts { run, parts } = lost;
     AdmissionSetup {
@@ -57,6 +63,7 @@ fn admission_setup(terms: &Terms, publisher: &Publisher, lost: LostAccounts) -> 
         prices: Arc::clone(prices),
         publisher: publisher.clone(),
         timeout: Duration::from_secs(config.limits.role_timeout_seconds),
+        waits: log.of("admission", publisher.scope()),
     }
 }
 
@@ -65,9 +72,10 @@ pub(crate) async fn start_admission(
     terms: &Terms,
     publisher: &Publisher,
     lost: LostAccounts,
+    log: &WaitLog,
     orchestrator: ActorCell,
 ) -> Result<(Admission, Slot), SpawnErr> {
-    Admission::spawn(admission_setup(terms, publisher, lost), orchestrator).await
+    Admission::spawn(admission_setup(terms, publisher, lost, log), orchestrator).await
 }
 
 /// Puts a new Admission actor in the slot of one that died.
@@ -76,9 +84,10 @@ pub(crate) async fn restart_admission(
     terms: &Terms,
     publisher: &Publisher,
     lost: LostAccounts,
+    log: &WaitLog,
     orchestrator: ActorCell,
 ) -> Result<(), SpawnErr> {
-    slot.refill(admission_setup(terms, publisher, lost), orchestrator).await
+    slot.refill(admission_setup(terms, publisher, lost, log), orchestrator).await
 }
 
 /// Kills an actor and everything below it. Work in flight is dropped, along with its calls and commands.

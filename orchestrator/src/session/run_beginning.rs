@@ -111,13 +111,14 @@ impl State {
         let Some(active) = self.active() else { return };
         let Some(recording) = active.run.publisher.recording().cloned() else { return };
         let patience = Duration::from_secs(active.run.config().limits.replay_timeout_seconds);
-        self.start_work(myself, async move {
-            News::Stop(tokio::select! {
+        let ended = async move {
+            Box::new(News::Stop(tokio::select! {
                 biased;
                 () = recording.all_over() => std::future::pending().await,
                 why = recording.stopped() => why,
                 () = recording.stands_still(patience) => journal_closed().delivery,
-            })
-        });
+            }))
+        };
+        self.workers.expect(myself, ended, Msg::Worked);
     }
 }

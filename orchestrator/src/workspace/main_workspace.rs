@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use actors::answered;
+use actors::Unanswered;
+use actors::mailbox::Mailbox;
 use actors::run::workspace::{
     CommitRefused, Copied, Denied, Extent, NoCopy, Purpose, Staged, Unapproved, Workspace,
     Workspaces,
@@ -12,8 +13,6 @@ use facts::scope::Scope;
 use facts::words::EffectToApprove;
 use futures_util::future::BoxFuture;
 use missions::card::grant::Grant;
-use ractor::rpc::CallResult;
-use ractor::{ActorRef, MessagingErr};
 use shell::CommandLine;
 use tree::{Change, FileThen, ReadTree, RepoPath};
 
@@ -26,7 +25,7 @@ pub(crate) struct MainWorkspace {
     /// The run or lane that requests something.
     pub(crate) scope: Scope,
     pub(crate) reader: ReadTree,
-    pub(crate) actor: ActorRef<Msg>,
+    pub(crate) mailbox: Mailbox<Msg>,
     pub(crate) copies: Copies,
     /// The permissions of a mission's approved card.
     pub(crate) grant: Option<Arc<Grant>>,
@@ -53,7 +52,7 @@ impl Workspace for MainWorkspace {
 
     fn commit_patch_set(&self, staged: Staged) -> BoxFuture<'_, Result<Extent, CommitRefused>> {
         let run = self.scope.run().map(str::to_owned);
-        Box::pin(commit(&self.actor, run, staged))
+        Box::pin(commit(&self.mailbox, run, staged))
     }
 
     fn permit<'a>(
@@ -65,7 +64,7 @@ impl Workspace for MainWorkspace {
             let (scope, command) = (self.scope.clone(), command.clone());
             let what = EffectToApprove::Command(command.text().to_owned());
             let ask = |reply| Msg::Permit { scope, command, purpose, reply };
-            answer_or_gone(what, self.actor.call(ask, None).await)
+            answer_or_gone(what, self.mailbox.call("permit", ask, None).await)
         })
     }
 
@@ -90,7 +89,7 @@ impl Workspace for MainWorkspace {
             let ask = |reply| Msg::Approve { scope, patch: id, changes, reply };
             answer_or_gone(
                 EffectToApprove::Patch(patch.to_owned()),
-                self.actor.call(ask, None).await,
+                self.mailbox.call("approve", ask, None).await,
             )
         })
     }
@@ -98,9 +97,9 @@ impl Workspace for MainWorkspace {
 
 fn answer_or_gone(
     what: EffectToApprove,
-    answer: Result<CallResult<Result<(), Denied>>, MessagingErr<Msg>>,
+    answer: Result<Result<(), Denied>, Unanswered>,
 ) -> Result<(), Denied> {
-    answered(answer).unwrap_or_else(|_| {
+    answer.unwrap_or_else(|_| {
         let why = "the orchestrator is gone".into();
         Err(Denied { what, why, hint: Wording::default(), said: None })
     })
@@ -108,11 +107,11 @@ fn answer_or_gone(
 
 /// Writes a patch set to the main tree; without a run, the user requested it directly.
 pub(crate) async fn commit(
-    actor: &ActorRef<Msg>,
+    mailbox: &Mailbox<Msg>,
     run: Option<String>,
     staged: Staged,
 ) -> Result<Extent, CommitRefused> {
     let staged = Box::new(staged);
-    answered(actor.call(|reply| Msg::Commit { run, staged, reply }, None).await)
-        .unwrap_or(Err(CommitRefused::Gone))
+    let message = |reply| Msg::Commit { run, staged, reply };
+    mailbox.call("commit", message, None).await.unwrap_or(Err(CommitRefused::Gone))
 }

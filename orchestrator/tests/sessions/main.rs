@@ -24,6 +24,7 @@ mod order;
 
 // Losses in the middle of a run.
 mod kill;
+mod kill_lanes;
 
 // All of it, a thousand times.
 mod simulation;

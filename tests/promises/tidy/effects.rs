@@ -118,6 +118,7 @@ fn time_and_randomness_come_from_one_file() {
 #[test]
 fn monotonic_time_is_used_only_for_waits() {
     let places = [
+        "actors/src/mailbox.rs",
         "actors/src/roles/verifier/scratch_tree.rs",
         "tools/model/src/",
         "tools/mock/src/",

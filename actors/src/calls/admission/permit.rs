@@ -6,14 +6,14 @@ use facts::amounts::{Amount, Charge};
 use facts::scope::Scope;
 use model::BYTES_PER_TOKEN;
 use model::price::Usd;
-use ractor::ActorRef;
 
 use super::{Msg, Pace};
 use crate::calls::ledger::Reservation;
+use crate::mailbox::Mailbox;
 
 /// A permit and a reservation for one attempt.
 pub struct Permit {
-    admission: ActorRef<Msg>,
+    admission: Mailbox<Msg>,
     account: Scope,
     reservation: Reservation,
     prompt_tokens: u64,
@@ -27,7 +27,7 @@ pub struct Permit {
 
 impl Permit {
     pub(super) fn new(
-        admission: ActorRef<Msg>,
+        admission: Mailbox<Msg>,
         account: Scope,
         reservation: Reservation,
         prompt_tokens: u64,
@@ -125,6 +125,6 @@ impl Drop for Permit {
             }
         };
         // If admission has stopped, there is no ledger to update; its successor restores one from the journal.
-        self.admission.cast(message).ok();
+        self.admission.cast("settle", message).ok();
     }
 }

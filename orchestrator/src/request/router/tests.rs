@@ -6,9 +6,10 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use actors::answer;
+use actors::mailbox::WaitLog;
 use facts::model_choice::{ModelChoice, PastSignals, RouterFold};
 use journal::read::{ReadError, read_journal};
-use ractor::{ActorProcessingErr, SupervisionEvent};
+use ractor::{ActorProcessingErr, ActorRef, SupervisionEvent};
 use tools::clock::{FixedClock, Timestamp};
 
 use super::session_fold::SessionFold;
@@ -36,6 +37,11 @@ impl SessionPages for Stalling {
     }
 }
 
+/// How waiting for the router appears in the log.
+fn waits() -> Waits {
+    WaitLog::new("s", &asked("s").config).of("router", &Scope::SESSION)
+}
+
 /// Keeps a slot as the orchestrator does.
 struct Keeper;
 
@@ -54,7 +60,7 @@ impl Actor for Keeper {
         me: ActorRef<Self::Msg>,
         (session, publisher): Self::Arguments,
     ) -> Result<Kept, ActorProcessingErr> {
-        Ok(Kept { slot: RouterSlot::reading(session, me.get_cell()).await?, publisher })
+        Ok(Kept { slot: RouterSlot::reading(session, waits(), me.get_cell()).await?, publisher })
     }
 
     async fn handle(
@@ -63,7 +69,7 @@ impl Actor for Keeper {
         reply: Self::Msg,
         Kept { slot, .. }: &mut Kept,
     ) -> Result<(), ActorProcessingErr> {
-        answer(reply, (slot.handle(), slot.slot.borrow().get_cell()));
+        answer(reply, (slot.handle(), slot.slot.borrow().cell()));
         Ok(())
     }
 
@@ -132,11 +138,11 @@ async fn a_router_that_is_killed_during_a_choice_is_rebuilt_and_chooses_alike() 
     let stalling = Arc::new(Stalling { session: dir.path().to_owned(), first });
     let mut routes = Vec::new();
     let (keeper, _) = Actor::spawn(None, Keeper, (plain, publisher.clone())).await.unwrap();
-    let (router, _) = answered(keeper.call(|reply| reply, None).await).unwrap();
+    let (router, _) = keeper.call(|reply| reply, None).await.unwrap().unwrap();
     routes.push(router.route(asked("c")).await.unwrap());
 
     let (keeper, _) = Actor::spawn(None, Keeper, (stalling as _, publisher.clone())).await.unwrap();
-    let (router, actor) = answered(keeper.call(|reply| reply, None).await).unwrap();
+    let (router, actor) = keeper.call(|reply| reply, None).await.unwrap().unwrap();
     let route = tokio::spawn(async move { router.route(asked("c")).await });
     tokio::task::spawn_blocking(move || has_begun.recv().unwrap()).await.unwrap();
     actor.kill_and_wait(None).await.unwrap();
@@ -147,7 +153,7 @@ async fn a_router_that_is_killed_during_a_choice_is_rebuilt_and_chooses_alike() 
     assert_eq!((routes[0].choice, routes[0].features.failure_streak), (ModelChoice::MaxThink, 1.0));
     // What was recorded of the death and of its own run makes no difference to the next choice either.
     publisher.for_run("c").record(turn("still asking")).await.unwrap();
-    let (router, again) = answered(keeper.call(|reply| reply, None).await).unwrap();
+    let (router, again) = keeper.call(|reply| reply, None).await.unwrap().unwrap();
     assert_ne!(actor.get_id(), again.get_id());
     assert_eq!(router.route(asked("c")).await.unwrap(), routes[0]);
     let records = read_journal(dir.path()).unwrap().records;
@@ -160,7 +166,7 @@ async fn a_router_that_is_killed_during_a_choice_is_rebuilt_and_chooses_alike() 
 async fn without_a_journal_no_model_is_chosen() {
     let dir = tempfile::tempdir().unwrap();
     let (keeper, _) = Actor::spawn(None, Idle, ()).await.unwrap();
-    let slot = RouterSlot::fill(dir.path(), keeper.get_cell()).await.unwrap();
+    let slot = RouterSlot::fill(dir.path(), waits(), keeper.get_cell()).await.unwrap();
     assert_eq!(slot.handle().route(asked("a")).await, None);
 }
 
