@@ -286,7 +286,7 @@ impl Effect for LaneCommit<'_> {
     async fn act(&mut self, run: &Run) -> Result<Self::Outcome, JournalClosed> {
         let Some(own) = &self.tree.worktree else { return Err(JournalClosed) };
         let (writer, label) = (Arc::clone(&own.writer), self.patch.clone());
-        let changes = self.changes.clone();
+        let changes = Arc::clone(&self.changes);
         let written = tokio::task::spawn_blocking(move || {
             if has_changes(&writer.reader(), &changes) {
                 Ok(())
