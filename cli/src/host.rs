@@ -11,8 +11,8 @@ use tui::{Completion, ConversationSetting, KeptSession, Named};
 
 use crate::args::Cli;
 use crate::commands::{review, sandbox};
+use crate::completion_candidates::{self, Nameable, Offer, kept_sessions};
 use crate::flags::{ApprovalFlag, Global, ThinkingFlag};
-use crate::nameable::{self, Nameable, Offer, kept_sessions};
 use crate::past::Past;
 use crate::render;
 use crate::surroundings::{CommandSource, Surroundings};
@@ -42,7 +42,7 @@ impl ProgramHost {
         let has_live_rows = around.has_live_rows(&global);
         let given = if has_live_rows { CommandSource::LiveRows } else { CommandSource::PlainLines };
         let around = Surroundings { given, ..around };
-        let models = nameable::models(settings);
+        let models = completion_candidates::models(settings);
         Self { around, global: Mutex::new(global), workspace, models }
     }
 
@@ -111,7 +111,7 @@ impl tui::Host for ProgramHost {
         };
         // A model may have been added to the configuration since the start.
         let mut models = self.models.clone();
-        models.extend(nameable::models(&settings(&changed)?));
+        models.extend(completion_candidates::models(&settings(&changed)?));
         models.sort();
         models.dedup();
         let value = if setting == ConversationSetting::Model {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use actors::Unanswered;
 use actors::run::Run;
-use actors::run::command_runner::Runner;
+use actors::run::command_runner::CommandRunner;
 use actors::talk::AnswerError;
 use actors::talk::brief::Brief;
 use config::Config;
@@ -17,7 +17,7 @@ use facts::closed::JournalClosed;
 use facts::delivery::{Delivery, FailureKind, NeedsWork, Verified};
 use facts::event::{Blob, Event};
 use facts::scope::{Scope, Segment};
-use facts::words::{CardAnswer, CardStep, MissionPhase};
+use facts::words::{AnsweredCard, CardAnswer, MissionPhase};
 use index::Index;
 use lanes::crew::call_failed;
 use lanes::team::TeamReport;
@@ -76,9 +76,9 @@ struct Drafting {
     children: Children,
     brief: Brief,
     index: Index,
-    commands: Runner,
+    commands: CommandRunner,
     /// The user's answer to an earlier card, and that card, if this session knows it.
-    step: Option<(CardStep, Option<SealedCard>)>,
+    step: Option<(AnsweredCard, Option<SealedCard>)>,
     /// What the mission had spent before this run.
     earlier: Amount,
 }
@@ -101,7 +101,7 @@ impl State {
             (step, known)
         });
         let workspace = Arc::new(self.workspace(run.scope(), myself));
-        let commands = Runner { workspace, run: run.clone() };
+        let commands = CommandRunner { workspace, run: run.clone() };
         let index = self.index.clone();
         let children = children.until(research::ends(&run));
         let earlier = Amount::default();
@@ -281,7 +281,7 @@ impl Drafting {
     /// Continues a mission whose card was made before.
     async fn take_up(
         &mut self,
-        step: CardStep,
+        step: AnsweredCard,
         known: Option<SealedCard>,
     ) -> Result<MissionNews, Ending> {
         let taking = &mut Taking { hash: step.hash, known };
@@ -340,7 +340,7 @@ impl Drafting {
         let phase = advance(&self.run, phase, MissionStep::Show).await?;
         let asking = &mut Answering { hash, shown: card.to_string() };
         let answer = self.run.perform(asking).await.map_err(|_| journal_closed())?;
-        self.answered(phase, card, CardStep { hash, answer }, Some(researched)).await
+        self.answered(phase, card, AnsweredCard { hash, answer }, Some(researched)).await
     }
 
     /// Compares the lines of all findings with the files.
@@ -390,7 +390,7 @@ impl Drafting {
         &self,
         phase: MissionPhase,
         card: SealedCard,
-        CardStep { hash, answer }: CardStep,
+        AnsweredCard { hash, answer }: AnsweredCard,
         researched: Option<Researched>,
     ) -> Result<MissionNews, Ending> {
         match answer {
@@ -402,7 +402,7 @@ impl Drafting {
                         return Err(not_carried_out::outdated(card, &changed));
                     }
                     Some((_, answer @ (CardAnswer::Rejected | CardAnswer::Modify(_)))) => {
-                        let step = CardStep { hash, answer };
+                        let step = AnsweredCard { hash, answer };
                         return Box::pin(self.answered(phase, card, step, researched)).await;
                     }
                 }

@@ -12,7 +12,7 @@ pub(crate) mod router;
 pub(crate) mod routing;
 
 use facts::event::Event;
-use facts::words::{CardStep, Side};
+use facts::words::{AnsweredCard, Side};
 use tools::redact::Redactor;
 use tree::FileHash;
 
@@ -26,7 +26,7 @@ pub struct Request {
     /// How to treat it; decided by a model if `None`.
     pub intent: Option<RequestIntent>,
     /// The user's answer to the card of an earlier mission.
-    pub card: Option<CardStep>,
+    pub card: Option<AnsweredCard>,
     /// The part that it has in the course of an autopilot.
     pub pilot: Option<PilotPart>,
 }

@@ -30,7 +30,7 @@ use crate::scope::Scope;
 use crate::seen::SeenFile;
 use crate::team::{EndedLane, Other, PlannedLane};
 use crate::words::{
-    CardAnswer, CardStep, CompactedBy, DeniedBy, EffectToApprove, IntentBy, MissionPhase,
+    AnsweredCard, CardAnswer, CompactedBy, DeniedBy, EffectToApprove, IntentBy, MissionPhase,
     ProgramEnd, RequestIntent, ResearchStep, Role, SessionState, Side,
 };
 use crate::write_failure::WriteFailure;
@@ -165,7 +165,7 @@ pub enum Event {
         intent: Option<RequestIntent>,
         /// An answer to a mission's card; absent if the message is not one.
         #[serde(skip_serializing_if = "Option::is_none", default)]
-        card: Option<CardStep>,
+        card: Option<AnsweredCard>,
         /// For a step of an autopilot: what the models are told of the task and of earlier steps, in place of the
         /// conversation. Absent for other messages.
         #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -123,7 +123,7 @@ pub enum CardAnswer {
 
 /// An answer to the card with this hash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CardStep {
+pub struct AnsweredCard {
     /// Hash of the card.
     pub hash: FileHash,
     /// The answer.

@@ -19,12 +19,12 @@ use tree::{Entry, FileMode, IgnoredByGit, RepoPath, dirs_of_repository};
 
 use crate::looks::look_result::LookResult;
 use crate::run::Run;
-use crate::run::command_runner::{CommandPlace, Runner};
+use crate::run::command_runner::{CommandPlace, CommandRunner};
 use crate::run::effect::{Effect, Trace};
 
 /// Reads a change as a diff, or returns why there is none.
 pub async fn read_change(
-    commands: &Runner,
+    commands: &CommandRunner,
     of: &Reviewed,
     words: &str,
 ) -> Result<Result<String, Wording>, JournalClosed> {
@@ -33,7 +33,7 @@ pub async fn read_change(
 
 /// Answers a look with the output of git, within `room` bytes; `None` if the look does not concern git.
 pub(crate) async fn answer_git_look(
-    commands: &Runner,
+    commands: &CommandRunner,
     look: &Look,
     room: usize,
 ) -> Option<LookResult> {
@@ -94,7 +94,7 @@ enum Output {
 }
 
 /// Removes the files of a diff that may not be read or do not fit.
-fn readable(commands: &Runner, diff: &str, room: usize) -> String {
+fn readable(commands: &CommandRunner, diff: &str, room: usize) -> String {
     let begin = if diff.starts_with(FILE) {
         0
     } else {
@@ -109,7 +109,7 @@ fn readable(commands: &Runner, diff: &str, room: usize) -> String {
     told + &text
 }
 
-fn may_read(commands: &Runner, path: &str) -> Result<(), String> {
+fn may_read(commands: &CommandRunner, path: &str) -> Result<(), String> {
     commands.run.terms.rules.may_read(path).unasked()
 }
 
@@ -117,12 +117,12 @@ fn quoted_words(words: &str) -> String {
     words.split_whitespace().map(quoted_word).collect::<Vec<_>>().join(" ")
 }
 
-async fn git(commands: &Runner, words: &str) -> Result<String, Wording> {
+async fn git(commands: &CommandRunner, words: &str) -> Result<String, Wording> {
     ran(commands, words).await.map(|output| output.text())
 }
 
 /// Runs git and returns its output. If it fails, and the sandbox hides what it reads, the error says so.
-async fn ran(commands: &Runner, words: &str) -> Result<Captured, Wording> {
+async fn ran(commands: &CommandRunner, words: &str) -> Result<Captured, Wording> {
     let line =
         CommandLine::parse(&format!("{GIT} {words}")).map_err(|error| Wording::of(&error))?;
     let place = CommandPlace::discarding(&*commands.workspace, Network::Own);
@@ -146,7 +146,7 @@ async fn ran(commands: &Runner, words: &str) -> Result<Captured, Wording> {
 }
 
 /// Reads the diff that git makes of `since`, in all of the workspace or in `paths`, which begin with a space. Files for which there was no room are named in it.
-async fn diff(commands: &Runner, since: &str, paths: &str) -> Result<String, Wording> {
+async fn diff(commands: &CommandRunner, since: &str, paths: &str) -> Result<String, Wording> {
     let (head, tail) = ran(commands, &format!("{DIFF} {since} --{paths}")).await?.parts();
     if tail.is_empty() {
         return Ok(head);
@@ -168,7 +168,7 @@ async fn diff(commands: &Runner, since: &str, paths: &str) -> Result<String, Wor
 }
 
 struct Reading<'c> {
-    commands: &'c Runner,
+    commands: &'c CommandRunner,
     of: &'c Reviewed,
     /// As the user wrote it.
     words: &'c str,

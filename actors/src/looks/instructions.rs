@@ -11,7 +11,7 @@ use tree::RepoPath;
 
 use crate::calls::model_call::Caller;
 use crate::run::Run;
-use crate::run::command_runner::Runner;
+use crate::run::command_runner::CommandRunner;
 use crate::run::effect::{Effect, Position, Trace};
 use crate::talk::dialogue::Dialogue;
 use crate::talk::prompts::Prompt;
@@ -22,11 +22,11 @@ pub(crate) async fn instructions_for<'p>(
     paths: impl IntoIterator<Item = &'p RepoPath>,
     dialogue: &Dialogue,
     caller: &Caller,
-    commands: &Runner,
+    commands: &CommandRunner,
 ) -> Result<String, JournalClosed> {
     let mut directories = directories_above(paths);
     directories.retain(|directory| {
-        !instruction_headings(directory).iter().any(|heading| dialogue.has_said(heading))
+        !instruction_headings(directory).iter().any(|heading| dialogue.has_told_model(heading))
     });
     if directories.is_empty() {
         return Ok(String::new());
@@ -36,7 +36,7 @@ pub(crate) async fn instructions_for<'p>(
 
 struct Instructing<'i> {
     role: AgentRole,
-    commands: &'i Runner,
+    commands: &'i CommandRunner,
     directories: Vec<RepoPath>,
 }
 

@@ -26,7 +26,7 @@ use crate::looks::programs::Programs;
 use crate::looks::shown_lines::{self, ShownRange};
 use crate::looks::trial;
 use crate::run::Run;
-use crate::run::command_runner::Runner;
+use crate::run::command_runner::CommandRunner;
 use crate::run::effect::{Effect, Position, Trace};
 use crate::talk::asking_user;
 use crate::talk::dialogue::{in_encoding, shown_lines};
@@ -36,7 +36,7 @@ use crate::talk::prompts::{Prompt, Prompts};
 #[derive(Clone, Copy)]
 pub struct LookSources<'s> {
     /// Runs commands in a tree, and gives access to its files.
-    pub commands: &'s Runner,
+    pub commands: &'s CommandRunner,
     /// The search index, if there is one.
     pub index: Option<&'s Index>,
     /// Tools that the workspace provides.
@@ -47,7 +47,7 @@ pub struct LookSources<'s> {
 
 impl<'s> LookSources<'s> {
     /// Sources with only the files and the commands of a tree.
-    pub const fn of_commands(commands: &'s Runner) -> Self {
+    pub const fn of_commands(commands: &'s CommandRunner) -> Self {
         Self { commands, index: None, own: &[], programs: None }
     }
 }

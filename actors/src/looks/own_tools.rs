@@ -14,11 +14,11 @@ use crate::looks::look_effect::LookSources;
 use crate::looks::look_result::LookResult;
 use crate::looks::trial;
 use crate::run::Run;
-use crate::run::command_runner::Runner;
+use crate::run::command_runner::CommandRunner;
 use crate::run::effect::{Effect, Position, Trace};
 
 /// Returns the workspace's tools for models; none if the user does not trust the workspace, or in plan mode.
-pub async fn find_own_tools(commands: &Runner) -> Result<Vec<OwnTool>, JournalClosed> {
+pub async fn find_own_tools(commands: &CommandRunner) -> Result<Vec<OwnTool>, JournalClosed> {
     commands.run.perform(&mut Finding { commands }).await
 }
 
@@ -52,7 +52,7 @@ pub(crate) async fn call_own_tool(
 }
 
 struct Finding<'f> {
-    commands: &'f Runner,
+    commands: &'f CommandRunner,
 }
 
 impl Effect for Finding<'_> {

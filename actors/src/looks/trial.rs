@@ -12,13 +12,13 @@ use tools::count::counted;
 use crate::looks::look_result::LookResult;
 use crate::roles::verifier::VerifierSetup;
 use crate::run::Run;
-use crate::run::command_runner::{CommandPlace, NotRun, Runner};
+use crate::run::command_runner::{CommandPlace, CommandRunner, NotRun};
 use crate::run::effect::{Effect, Trace};
 use crate::run::workspace::Purpose;
 
 /// Tries a command for `role`; `count` is its number among those requested together, from one.
 pub(crate) async fn tried(
-    commands: &Runner,
+    commands: &CommandRunner,
     role: AgentRole,
     text: &str,
     count: usize,
@@ -38,7 +38,7 @@ pub(crate) async fn tried(
 
 /// Runs a command, if it may run, and discards its writes.
 pub(crate) async fn of_command(
-    commands: &Runner,
+    commands: &CommandRunner,
     role: AgentRole,
     text: &str,
 ) -> Result<LookResult, JournalClosed> {
@@ -50,7 +50,7 @@ pub(crate) async fn of_command(
 }
 
 struct Trial<'t> {
-    commands: &'t Runner,
+    commands: &'t CommandRunner,
     role: AgentRole,
     line: &'t CommandLine,
 }

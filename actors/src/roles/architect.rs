@@ -28,7 +28,7 @@ use crate::calls::model_call::Caller;
 use crate::looks::look_effect::LookSources;
 use crate::roles::role_host::{RoleHost, RoleWork};
 use crate::run::Run;
-use crate::run::command_runner::Runner;
+use crate::run::command_runner::CommandRunner;
 use crate::run::file_reader::FileReader;
 use crate::run::workspace::Unapproved;
 use crate::talk::brief::{Brief, BriefShare};
@@ -135,7 +135,7 @@ pub struct ArchitectSetup {
     /// What the task starts with.
     pub brief: Arc<Brief>,
     /// Runs the commands that the model wants to try.
-    pub commands: Runner,
+    pub commands: CommandRunner,
 }
 
 impl Architect {

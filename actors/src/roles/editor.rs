@@ -25,7 +25,7 @@ use crate::looks::look_effect::{LookSources, Looking, WantedBy};
 use crate::looks::shown_lines::{self, Hints, ShownRange};
 use crate::roles::role_host::{RoleHost, RoleWork};
 use crate::run::Run;
-use crate::run::command_runner::Runner;
+use crate::run::command_runner::CommandRunner;
 use crate::talk::brief::{Brief, BriefShare, paragraph};
 use crate::talk::dialogue::{Dialogue, in_encoding, shown_file, shown_lines};
 use crate::talk::prompts::{Prompt, Prompts};
@@ -91,7 +91,7 @@ pub struct EditorSetup {
     /// Makes its model calls.
     pub caller: Caller,
     /// Runs the commands that the model wants to try.
-    pub commands: Runner,
+    pub commands: CommandRunner,
     /// What the task starts with.
     pub brief: Arc<Brief>,
 }
@@ -243,7 +243,7 @@ impl EditorSetup {
             shown_lines::first_sight(&now, &file.hints, self.bounds().max_context_range_lines)
         else {
             let whole = shown_file(prompts, path.as_str(), &now);
-            return if dialogue.has_said(&whole) {
+            return if dialogue.has_told_model(&whole) {
                 prompts.render(Prompt::FileAbove, &[("path", path)])
             } else {
                 whole

@@ -25,7 +25,7 @@ use tree::Change;
 use crate::Unanswered;
 use crate::roles::role_host::{RoleHost, RoleWork};
 use crate::run::Run;
-use crate::run::command_runner::{CommandPlace, NotRun, Runner};
+use crate::run::command_runner::{CommandPlace, CommandRunner, NotRun};
 use crate::run::workspace::{Denied, Purpose};
 
 /// The results of a verification.
@@ -61,7 +61,7 @@ pub struct Verifier(RoleHost<VerifierSetup>);
 #[derive(Clone)]
 pub struct VerifierSetup {
     /// Runs its commands.
-    pub commands: Runner,
+    pub commands: CommandRunner,
 }
 
 impl Verifier {

@@ -16,7 +16,7 @@ use crate::run::workspace::{Copied, Denied, Purpose, Workspace};
 
 /// Runs commands for a part of a run. Cheap to clone.
 #[derive(Clone)]
-pub struct Runner {
+pub struct CommandRunner {
     /// Owns the tree and decides whether a command may run.
     pub workspace: Arc<dyn Workspace>,
     /// The run they belong to.
@@ -76,7 +76,7 @@ impl<'p> CommandPlace<'p> {
     }
 }
 
-impl Runner {
+impl CommandRunner {
     /// Parses a command and checks that it may run.
     pub(crate) async fn permitted(
         &self,

@@ -6,9 +6,9 @@
 //! performed.
 
 mod difference;
+mod replay_points;
 #[cfg(test)]
 mod tests;
-mod waiting;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -21,7 +21,7 @@ use facts::words::Role;
 use tokio::sync::watch;
 
 pub use self::difference::Difference;
-use self::waiting::end_from_outside;
+use self::replay_points::end_from_outside;
 use crate::run::trace::{Position, Trace, Traced};
 
 /// An event as it is in the journal.

@@ -108,7 +108,7 @@ impl Dialogue {
     }
 
     /// Returns true if a user message contains this text.
-    pub fn has_said(&self, text: &str) -> bool {
+    pub fn has_told_model(&self, text: &str) -> bool {
         self.messages.iter().any(
             |message| matches!(message, ChatMessage::User { content } if content.contains(text)),
         )
@@ -249,7 +249,10 @@ mod tests {
         let key = format!("sk-{}", "a1".repeat(16));
         dialogue.say(&format!("my key is {key}, and I say open sesame"));
         for secret in [key.as_str(), "open sesame"] {
-            assert!(dialogue.has_said(&redactor.redact(secret)) && !dialogue.has_said(secret));
+            assert!(
+                dialogue.has_told_model(&redactor.redact(secret))
+                    && !dialogue.has_told_model(secret)
+            );
         }
     }
 }

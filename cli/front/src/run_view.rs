@@ -357,7 +357,7 @@ impl RunView {
     }
 
     /// Returns the checkpoint before the first change of the last run that changed something.
-    pub const fn start(&self) -> Option<u64> {
+    pub const fn undo_start(&self) -> Option<u64> {
         self.undo.start
     }
 

@@ -14,10 +14,10 @@ use tui::{ConversationEnd, Facts, Opening};
 
 use crate::banner::{Banner, SessionStart};
 use crate::commands::once::{finish_earlier, which};
+use crate::completion_candidates::{self, kept_sessions};
 use crate::drive::{Drive, WorkspaceUse};
 use crate::flags::{Global, Require};
 use crate::host::ProgramHost;
-use crate::nameable::{self, kept_sessions};
 use crate::past::Past;
 use crate::recap;
 use crate::render;
@@ -178,8 +178,8 @@ fn opening(
         commits: around.offers_commits(global),
         alternate_screen: around.screen(global, &config.tui),
         calls: around.calls(),
-        models: nameable::models(settings),
-        keys: nameable::keys(settings),
+        models: completion_candidates::models(settings),
+        keys: completion_candidates::keys(settings),
         ..Facts::default()
     };
     facts.update(config);

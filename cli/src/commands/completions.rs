@@ -10,8 +10,8 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::Shells;
 use front::error::{CliError, CliErrorKind};
 
+use crate::completion_candidates::Nameable;
 use crate::flags::Global;
-use crate::nameable::Nameable;
 use crate::render;
 use crate::surroundings::{COMPLETING, Surroundings};
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 use facts::delivery::Delivery;
-use facts::words::{CardAnswer, CardStep};
+use facts::words::{AnsweredCard, CardAnswer};
 use front::error::{CliError, CliErrorKind};
 use front::exit;
 use front::run_view::CommandsGiven;
@@ -178,7 +178,7 @@ pub(crate) async fn run(
     let mut outcome = drive.run(Request::new(request, Some(intent)), view.as_mut()).await?;
     if let (Delivery::Denied { .. }, Some(card)) = (&outcome.delivery, &outcome.card) {
         view.note("\nThere is no terminal to ask on, so the demo approves the card by its hash.\n");
-        let step = CardStep { hash: card.hash(), answer: CardAnswer::Approved };
+        let step = AnsweredCard { hash: card.hash(), answer: CardAnswer::Approved };
         let approved = Request { card: Some(step), ..Request::new(request, Some(intent)) };
         outcome = drive.run(approved, view.as_mut()).await?;
     }

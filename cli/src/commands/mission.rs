@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use facts::delivery::{Delivery, Limit};
 use facts::event::Event;
-use facts::words::{CardAnswer, CardStep};
+use facts::words::{AnsweredCard, CardAnswer};
 use front::error::{CliError, CliErrorKind};
 use front::exit;
 use front::session::SessionChoice;
@@ -140,7 +140,7 @@ async fn say(
     let mut drive =
         Drive::open(around, &settings, workspace, which, WorkspaceUse::Write, view.as_mut())
             .await?;
-    let card = Some(CardStep { hash: known.hash, answer });
+    let card = Some(AnsweredCard { hash: known.hash, answer });
     let its = known.card.into_card();
     let request = Request { card, ..Request::new(its.goal.clone(), Some(RequestIntent::Mission)) };
     let outcome = drive.run(request, view.as_mut()).await?;

@@ -156,7 +156,7 @@ impl RunPresenter for PlainView {
     }
 
     fn start(&self) -> Option<u64> {
-        self.run.start()
+        self.run.undo_start()
     }
 
     fn resumes_after(&mut self, undo: UndoPoint) {

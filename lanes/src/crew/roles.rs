@@ -7,7 +7,7 @@ use actors::roles::applier::{Applier, ApplierSetup};
 use actors::roles::architect::{Architect, ArchitectSetup};
 use actors::roles::editor::{Editor, EditorSetup};
 use actors::roles::verifier::{Verifier, VerifierSetup};
-use actors::run::command_runner::Runner;
+use actors::run::command_runner::CommandRunner;
 use actors::run::file_reader::FileReader;
 use facts::words::Role;
 use model::AgentRole;
@@ -30,7 +30,7 @@ impl Roles {
         crew: &ActorCell,
     ) -> Result<Self, ractor::SpawnErr> {
         let (workspace, run) = (Arc::clone(&setup.workspace), setup.run.clone());
-        let commands = Runner { workspace: Arc::clone(&workspace), run: run.clone() };
+        let commands = CommandRunner { workspace: Arc::clone(&workspace), run: run.clone() };
         let brief = Arc::new(setup.brief.clone());
         let architect = ArchitectSetup {
             caller: Caller::of(&run, AgentRole::Architect),

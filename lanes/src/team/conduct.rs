@@ -10,7 +10,7 @@ use crate::crew::call_failed;
 use crate::team::split::planner::{self, TeamPlanned};
 use crate::team::split::team_plan::{LanePlan, TeamPlan};
 use actors::run::Run;
-use actors::run::command_runner::Runner;
+use actors::run::command_runner::CommandRunner;
 use actors::run::effect::{Effect, Position, Trace};
 use actors::run::publisher::Publisher;
 use actors::run::workspace::{CommitRefused, Extent, LeftOut, Staged};
@@ -102,7 +102,7 @@ impl Conductor {
             self.publisher().publish(Event::LanesPlanned { lanes, tolerances }).await?;
             return Ok(Some(plan.clone()));
         }
-        let commands = Runner { workspace: self.setup.workspace(), run: run.clone() };
+        let commands = CommandRunner { workspace: self.setup.workspace(), run: run.clone() };
         let planned = planner::plan_split(&commands, brief).await;
         let declined = match planned {
             Ok(TeamPlanned { plan, tolerances }) if plan.lanes.len() > 1 => {

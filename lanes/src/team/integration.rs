@@ -9,7 +9,7 @@ use crate::crew::feedback;
 use actors::Unanswered;
 use actors::roles::verifier::{Subject, Verifier, VerifierSetup, run_event};
 use actors::run::Run;
-use actors::run::command_runner::Runner;
+use actors::run::command_runner::CommandRunner;
 use actors::run::effect::{Effect, Position, Trace};
 use actors::run::publisher::Publisher;
 use actors::run::workspace::{
@@ -223,7 +223,8 @@ impl Integration {
     /// Starts a Verifier for a tree.
     async fn verifier(&self, place: ReadTree) -> Result<Verifier, Delivery> {
         let workspace = Arc::new(MergedTree { place, above: self.setup.workspace() });
-        let setup = VerifierSetup { commands: Runner { workspace, run: self.setup.run.clone() } };
+        let setup =
+            VerifierSetup { commands: CommandRunner { workspace, run: self.setup.run.clone() } };
         Verifier::spawn(setup, self.supervisor.clone()).await.map_err(|_| died())
     }
 }

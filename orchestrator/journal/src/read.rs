@@ -142,7 +142,7 @@ pub(crate) fn read_each(
     read_on(dir, &mut LogPlace::start(), take)
 }
 
-/// Like [`read_each`], but begins at `place`, and moves it behind what was read.
+/// Like reading the whole journal, but begins at `place`, and moves it behind what was read.
 pub fn read_on(
     dir: &Path,
     place: &mut LogPlace,

@@ -18,8 +18,8 @@ use crate::card::{Card, SubTask, TaskKind};
 use crate::children::Children;
 use crate::research::compared::Compared;
 use crate::research::finding::Observation;
-use crate::research::lead::findings_text;
 use crate::research::passage::SourceFile;
+use crate::research::researcher_grammars::findings_text;
 use crate::research::sources::Rereading;
 
 /// Most findings in a lane's brief; the weightiest come first.

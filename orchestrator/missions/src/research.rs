@@ -6,17 +6,17 @@
 
 pub mod compared;
 pub mod finding;
-pub(crate) mod lead;
+pub mod novelty_sampling;
 pub mod passage;
 pub mod planning;
-pub(crate) mod researcher;
-pub mod sampling;
+pub(crate) mod researcher_dialogue;
+pub(crate) mod researcher_grammars;
 pub mod sources;
 
 use std::collections::BTreeSet;
 
 use actors::run::Run;
-use actors::run::command_runner::Runner;
+use actors::run::command_runner::CommandRunner;
 use actors::talk::brief::Brief;
 use actors::talk::child_question::NoAnswer;
 use actors::talk::dialogue::{Dialogue, shown_file, shown_lines};
@@ -37,11 +37,13 @@ use crate::research::finding::{
     AddedFinding, Judge, Observation, add_finding, findings, tells_findings, tells_verdicts,
     verdicts,
 };
-use crate::research::lead::{Hypotheses, Hypothesis, Program, Verdicts, findings_text};
+use crate::research::novelty_sampling::NoveltySampling;
 use crate::research::passage::{Passage, SourceFile, together};
-pub use crate::research::researcher::ends;
-use crate::research::researcher::{HasTime, Thread};
-use crate::research::sampling::Sampling;
+pub use crate::research::researcher_dialogue::ends;
+use crate::research::researcher_dialogue::{HasTime, Thread};
+use crate::research::researcher_grammars::{
+    Hypotheses, Hypothesis, Program, Verdicts, findings_text,
+};
 use crate::research::sources::{Rereading, SourceReading, WantedFiles};
 
 /// Most file names listed for the researcher; more would only cost tokens.
@@ -61,7 +63,7 @@ pub struct Research<'r> {
     /// The index of the files.
     pub index: &'r Index,
     /// The commands that the researcher may use to look around.
-    pub commands: &'r Runner,
+    pub commands: &'r CommandRunner,
 }
 
 /// The result of a research.
@@ -229,7 +231,7 @@ impl Research<'_> {
     /// Runs novelty sampling.
     async fn sample(self, researched: &mut Researched, commons: &[Common]) -> Result<(), Cut> {
         let bounds = &self.run.config().missions;
-        let mut sampling = Sampling::new(bounds, &researched.sources);
+        let mut sampling = NoveltySampling::new(bounds, &researched.sources);
         let mut cut = None;
         while sampling.enough().is_none() && cut.is_none() {
             let now = sampling.begin();

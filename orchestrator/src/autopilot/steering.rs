@@ -7,7 +7,7 @@ use actors::calls::model_call::CallError;
 use actors::looks::look_effect::LookSources;
 use actors::looks::own_tools;
 use actors::run::Run;
-use actors::run::command_runner::Runner;
+use actors::run::command_runner::CommandRunner;
 use actors::talk::brief::{Brief, BriefShare};
 use actors::talk::prompts::Prompts;
 use actors::talk::{AnswerError, Grammar, refused_plan};
@@ -68,7 +68,7 @@ impl State {
         let run = active.run.clone();
         let (earlier, router) = (self.steering.clone(), self.router.handle());
         let workspace = Arc::new(self.workspace(run.scope(), myself));
-        let (commands, index) = (Runner { workspace, run: run.clone() }, self.index.clone());
+        let (commands, index) = (CommandRunner { workspace, run: run.clone() }, self.index.clone());
         self.start_work(myself, async move {
             let Ok(own) = own_tools::find_own_tools(&commands).await else {
                 return News::Steered(Err(JournalClosed.into()));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use actors::calls::model_call::Caller;
 use actors::calls::steering::Steering;
 use actors::run::Run;
-use actors::run::command_runner::Runner;
+use actors::run::command_runner::CommandRunner;
 use actors::run::effect::{Effect, Position, Trace};
 use actors::talk::brief::Brief;
 use actors::workers::Finished;
@@ -142,7 +142,7 @@ impl State {
             if pilot.is_some() { Compacting::nothing() } else { self.compacting() };
         let (index, memory) = (self.index.clone(), self.recall());
         let workspace = Arc::new(self.workspace(run.scope(), myself));
-        let commands = Runner { workspace, run: run.clone() };
+        let commands = CommandRunner { workspace, run: run.clone() };
         self.start_work(myself, async move {
             let fates = match turns.as_slice() {
                 [] => Vec::new(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use actors::looks::look_effect::LookSources;
 use actors::looks::own_tools;
 use actors::mailbox::Mailbox;
-use actors::run::command_runner::Runner;
+use actors::run::command_runner::CommandRunner;
 use actors::talk::AnswerError;
 use actors::talk::brief::{Brief, BriefShare};
 use actors::talk::prompts::Prompt;
@@ -100,7 +100,7 @@ impl State {
         active.work = Work::Answering(Box::new(children.clone()));
         let (run, router) = (active.run.clone(), self.router.handle());
         let workspace = Arc::new(self.workspace(run.scope(), myself));
-        let (commands, index) = (Runner { workspace, run: run.clone() }, self.index.clone());
+        let (commands, index) = (CommandRunner { workspace, run: run.clone() }, self.index.clone());
         self.start_work(myself, async move {
             let Ok(own) = own_tools::find_own_tools(&commands).await else {
                 return News::Answered(Err(JournalClosed.into()));
@@ -259,7 +259,8 @@ impl State {
         }
     }
 
-    /// Handles the loss of a child: Admission and the Writer are replaced; the loss of a crew or team ends the run.
+    /// Handles the loss of a child: the Router, Admission and the Writer are replaced; the loss of the Writer, a crew or a team
+    /// ends the run.
     pub(crate) async fn child_lost(
         &mut self,
         myself: &ActorRef<Msg>,

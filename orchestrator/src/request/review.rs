@@ -7,7 +7,7 @@ use std::sync::Arc;
 use actors::looks::git_change;
 use actors::looks::look_effect::LookSources;
 use actors::run::Run;
-use actors::run::command_runner::Runner;
+use actors::run::command_runner::CommandRunner;
 use actors::talk::AnswerError;
 use actors::talk::brief::{Brief, BriefShare};
 use actors::talk::prompts::Prompt;
@@ -49,7 +49,7 @@ impl State {
         let router = self.router.handle();
         let made = self.turns.last().map(|turn| turn::git_diff(&turn.changes)).unwrap_or_default();
         self.start_work(myself, async move {
-            let commands = Runner { workspace, run };
+            let commands = CommandRunner { workspace, run };
             let sources =
                 LookSources { commands: &commands, index: Some(&index), own: &[], programs: None };
             let options = begins_with(&commands.run, RequestIntent::Review);

@@ -130,7 +130,7 @@ fn monotonic_time_is_used_only_for_waits() {
         "orchestrator/src/workspace/lock.rs",
         "lanes/src/lane/worktrees.rs",
         "cli/src/render/terminal.rs",
-        "cli/tui/src/alone.rs",
+        "cli/tui/src/single_prompts.rs",
         "cli/tui/src/converse.rs",
     ];
     only_in("Instant::now", &places);

@@ -183,7 +183,7 @@ pub(crate) fn pattern(name: &str, text: &str) -> Result<Regex, Wrong> {
 /// already be a span.
 fn is_there(piece: Piece) -> Result<Piece, Wrong> {
     match &piece {
-        Piece::Text(text) if globs::is_path(text) => {
+        Piece::Text(text) if globs::is_surely_path(text) => {
             let files = "files() lists the files of this program";
             Err(Wrong::value(format!("there is no file {text}; {files}")))
         }

@@ -32,7 +32,7 @@ pub(crate) fn regular(glob: &str) -> String {
 }
 
 /// Returns whether a text can only be a path: words separated by `/`, with a file extension.
-pub(crate) fn is_path(text: &str) -> bool {
+pub(crate) fn is_surely_path(text: &str) -> bool {
     let is_of_path = |c: char| c.is_alphanumeric() || "_-./+@".contains(c);
     let Some((above, name)) = text.rsplit_once('/') else { return false };
     let is_named = |(stem, ending): (&str, &str)| {
@@ -75,12 +75,12 @@ mod tests {
     #[test]
     fn paths_are_recognized() {
         for path in ["src/a.rs", "crates/core/flags/defs.rs", "./a-b/c.test.ts"] {
-            assert!(is_path(path), "{path}");
+            assert!(is_surely_path(path), "{path}");
         }
         for text in
             ["a.rs", "a b/c.rs", "https://example.org/x.html", "1/2.5", "src/", "/x.y", "a/b\nc.d"]
         {
-            assert!(!is_path(text), "{text}");
+            assert!(!is_surely_path(text), "{text}");
         }
     }
 }

@@ -12,7 +12,7 @@ pub(crate) use file_habits::FileHabits;
 pub(crate) use placeholder::announces_more;
 
 use crate::diff::hunk_lines::{HunkLine, added_lines};
-use crate::diff::lines::show;
+use crate::diff::lines::lossy_text;
 use crate::refusal::difference;
 use crate::refusal::reasons::{PatchMismatch, Reason};
 
@@ -40,6 +40,6 @@ pub(crate) fn found_throughout(
 
 /// Refuses an added line; `has` completes a sentence that begins with the line.
 fn damaged(reason: Reason, line: &HunkLine<'_>, has: &str) -> PatchMismatch {
-    let text = difference::cut(&show(line.text), 1);
+    let text = difference::cut(&lossy_text(line.text), 1);
     PatchMismatch::answer(reason).note(format!("Line {} of the diff {has}: `{text}`.", line.at))
 }

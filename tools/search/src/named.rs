@@ -100,7 +100,7 @@ impl NamedFiles {
     }
 
     /// Returns the directories of everything named, parents first, without the root.
-    pub(super) fn directories_of_all(&self) -> Vec<RepoPath> {
+    pub(super) fn directories_named_or_above(&self) -> Vec<RepoPath> {
         let files = self.files.iter().map(|file| &file.path);
         let mut all = directories_above(files.chain(&self.directories));
         all.extend(self.directories.iter().cloned());
@@ -294,7 +294,8 @@ mod tests {
         let (files, names) = names("look at mod.rs in src/deep/");
         assert!(files.is_empty());
         assert_eq!(names.directories, [RepoPath::parse("src/deep").unwrap()]);
-        let all: Vec<String> = names.directories_of_all().iter().map(RepoPath::to_string).collect();
+        let all: Vec<String> =
+            names.directories_named_or_above().iter().map(RepoPath::to_string).collect();
         assert_eq!(all, ["src", "src/deep"]);
     }
 }

@@ -129,7 +129,7 @@ impl<'a> Packing<'a> {
 
     /// Adds the instructions for the directories of named files.
     pub(super) fn instructions(&mut self, max_bytes: usize) {
-        let directories = self.names.directories_of_all();
+        let directories = self.names.directories_named_or_above();
         let Instructions { mut shown, omitted } = instructions::read_instructions(
             &mut self.reader,
             directories.iter().map(Some),

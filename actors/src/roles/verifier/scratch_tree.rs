@@ -15,7 +15,7 @@ use tree::{
     FileThen, ListedFile, ReadTree, RepoPath, TreeError, differing, list_files, put, tracked_among,
 };
 
-use crate::run::command_runner::{CommandPlace, Runner};
+use crate::run::command_runner::{CommandPlace, CommandRunner};
 use crate::run::workspace::{Copied, NoCopy};
 
 /// Which state of a tree commands see.
@@ -31,7 +31,7 @@ pub(crate) enum TreeState {
 
 /// A tree for the commands of one verification. It is made when the first of them runs.
 pub(crate) struct ScratchTree {
-    commands: Runner,
+    commands: CommandRunner,
     state: TreeState,
     /// Whether no other command is to see what one writes.
     is_for_one: bool,
@@ -59,7 +59,7 @@ enum Made {
 }
 
 impl ScratchTree {
-    pub(crate) fn new(commands: &Runner, state: TreeState) -> Self {
+    pub(crate) fn new(commands: &CommandRunner, state: TreeState) -> Self {
         Self {
             commands: commands.clone(),
             state,
@@ -73,7 +73,7 @@ impl ScratchTree {
     }
 
     /// As [`Self::new`], for this many different commands. Layers that commands share are not mounted for one alone.
-    pub(crate) fn for_commands(commands: &Runner, state: TreeState, count: usize) -> Self {
+    pub(crate) fn for_commands(commands: &CommandRunner, state: TreeState, count: usize) -> Self {
         Self { is_for_one: count == 1, ..Self::new(commands, state) }
     }
 

@@ -128,7 +128,7 @@ impl RunView {
         let commands = self.options.commands;
         let mut ways = Vec::new();
         let to_start = outcome.rollbacks.iter().find(|it| it.to == UndoTarget::Start);
-        let undo = match (self.start(), to_start) {
+        let undo = match (self.undo_start(), to_start) {
             _ if outcome.changes.is_empty() => None,
             (Some(checkpoint), _) => Some(format!("rewind {checkpoint}")),
             (None, Some(Rollback { patch, .. })) => Some(format!("apply {patch}")),

@@ -277,7 +277,7 @@ fn a_request_starts_clean_when_it_is_submitted() {
     view.submitted(at);
     assert_eq!(view.progress(at), "reading the request · 0 s");
     assert_eq!((view.used().prompt, view.used().cost, view.steps().len()), (0, None, 0));
-    assert_eq!(view.start(), Some(4), "what was changed before can still be undone");
+    assert_eq!(view.undo_start(), Some(4), "what was changed before can still be undone");
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn a_question_does_not_take_away_what_can_be_undone() {
     let starts = |intent| Event::RunStarted { intent, request: "r".to_owned() };
     let (mut view, _) =
         view(options, vec![starts(RequestIntent::Edit), saved(), starts(RequestIntent::Answer)]);
-    assert_eq!(view.start(), Some(4));
+    assert_eq!(view.undo_start(), Some(4));
     for (intent, checkpoint, start) in
         [(RequestIntent::Edit, 5, 5), (RequestIntent::Review, 6, 5), (RequestIntent::Edit, 7, 7)]
     {
@@ -301,7 +301,7 @@ fn a_question_does_not_take_away_what_can_be_undone() {
         ] {
             view.earlier(&Scope::SESSION, &event, Duration::ZERO);
         }
-        assert_eq!(view.start(), Some(start));
+        assert_eq!(view.undo_start(), Some(start));
     }
 }
 

@@ -139,7 +139,7 @@ impl Conversation {
             }
             What::Resume => return vec![ConversationAct::FindSessions],
             What::Clear => return vec![ConversationAct::Clear],
-            What::Undo => match self.run.start() {
+            What::Undo => match self.run.undo_start() {
                 Some(checkpoint) => {
                     let words = vec!["rewind".to_owned(), checkpoint.to_string()];
                     return self.program(words, text, at);

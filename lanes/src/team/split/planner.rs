@@ -2,7 +2,7 @@
 
 use actors::calls::model_call::Caller;
 use actors::looks::look_effect::LookSources;
-use actors::run::command_runner::Runner;
+use actors::run::command_runner::CommandRunner;
 use actors::talk::brief::{Brief, BriefShare};
 use actors::talk::dialogue::Dialogue;
 use actors::talk::dialogues::introduction;
@@ -27,7 +27,10 @@ pub struct TeamPlanned {
 
 /// Asks how to split the task of `brief` into at most `lanes.max_lanes` lanes. The model may look at the tree and try
 /// commands.
-pub async fn plan_split(commands: &Runner, brief: &Brief) -> Result<TeamPlanned, AnswerError> {
+pub async fn plan_split(
+    commands: &CommandRunner,
+    brief: &Brief,
+) -> Result<TeamPlanned, AnswerError> {
     let run = &commands.run;
     let (caller, config) = (Caller::of(run, AgentRole::LanePlanner), run.config());
     let limits = TeamLimits { max_lanes: config.lanes.max_lanes };

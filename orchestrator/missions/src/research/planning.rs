@@ -12,7 +12,7 @@ use model::{AgentRole, BYTES_PER_TOKEN};
 use crate::card::plan::{MissionPlan, PlanBounds};
 use crate::card::{Capabilities, Card, CardLimits, Estimate, EstimateRange, SubTask, TaskKind};
 use crate::research::passage::SourceFile;
-use crate::research::researcher::Thread;
+use crate::research::researcher_dialogue::Thread;
 use crate::research::{Research, Researched};
 
 /// Most tasks of a mission.

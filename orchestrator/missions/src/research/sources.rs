@@ -148,7 +148,7 @@ fn read(index: &Index, wanted: &WantedFiles, room: usize, run: &Run) -> ReadSour
     let (mut files, mut left) = (Vec::new(), room);
     // Files that are not text do not count as readable.
     let (mut files_total, mut bytes_total) = (0, 0);
-    for path in in_order(goal, &listed, &ranked, most as u64) {
+    for path in reading_order(goal, &listed, &ranked, most as u64) {
         let Some(text) = text_of(index.tree(), path, index.max_file_bytes()) else { continue };
         files_total += 1;
         bytes_total += text.len() as u64;
@@ -174,7 +174,7 @@ fn read(index: &Index, wanted: &WantedFiles, room: usize, run: &Run) -> ReadSour
 
 /// Orders files for reading: files that the goal names or that are in a directory it names, then the others, each by
 /// rank; last come files of more than `most` bytes, each of which would take the space of many. Pure.
-fn in_order<'l>(
+fn reading_order<'l>(
     goal: &str,
     listed: &'l [ListedFile],
     ranked: &[RepoPath],
@@ -232,7 +232,7 @@ mod tests {
                 .to_vec();
         let ranked = [path("big.rs"), path("cli/d.rs"), path("a.rs")];
         let order = |goal: &str| -> Vec<String> {
-            in_order(goal, &listed, &ranked, 100).iter().map(ToString::to_string).collect()
+            reading_order(goal, &listed, &ranked, 100).iter().map(ToString::to_string).collect()
         };
         assert_eq!(order("look at it all"), ["cli/d.rs", "a.rs", "cli/b.rs", "lib/c.rs", "big.rs"]);
         assert_eq!(

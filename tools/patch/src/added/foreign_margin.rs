@@ -4,7 +4,7 @@ use super::file_habits::FileHabits;
 use crate::answer::fence::Fence;
 use crate::diff::gutter;
 use crate::diff::hunk_lines::{HunkLine, added_lines};
-use crate::diff::lines::show;
+use crate::diff::lines::lossy_text;
 use crate::place::compare::indentation;
 
 /// Marks that make a line a comment wherever it is: code behind them is switched off.
@@ -47,7 +47,8 @@ pub(super) fn found<'h, 'a>(
         behind.len() > 1 && habits.is_empty()
             || !behind.is_empty() && indentations.contains(&behind)
     };
-    let has = format!("begins with `{}`, like all added lines and no line of the file", show(mark));
+    let has =
+        format!("begins with `{}`, like all added lines and no line of the file", lossy_text(mark));
     texts.iter().any(is_indented).then_some((first, has))
 }
 

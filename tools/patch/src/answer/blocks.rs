@@ -7,7 +7,7 @@ use tree::RepoPath;
 use crate::added;
 use crate::answer::fence::Fence;
 use crate::answer::regions::Use;
-use crate::diff::lines::show;
+use crate::diff::lines::lossy_text;
 use crate::names::resolve::Target;
 use crate::refusal::reasons::{PatchMismatch, Reason};
 
@@ -155,7 +155,7 @@ pub(crate) fn remark(lines: &[&[u8]], uses: &[Use]) -> Option<String> {
             if is_parted && !text.is_empty() {
                 text.push('\n');
             }
-            text.push_str(show(line).trim_end());
+            text.push_str(lossy_text(line).trim_end());
             text.push('\n');
         }
         is_parted = !is_kept(at, *what);

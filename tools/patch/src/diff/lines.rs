@@ -175,7 +175,7 @@ pub(crate) fn pieces(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Converts text to a string for display, whatever its encoding.
-pub(crate) fn show(text: &[u8]) -> String {
+pub(crate) fn lossy_text(text: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
 }
 

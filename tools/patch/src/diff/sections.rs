@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::diff::headers::{Name, Numbers};
 use crate::diff::hunk_lines::{self, Body, HunkLine};
-use crate::diff::lines::show;
+use crate::diff::lines::lossy_text;
 use crate::plan::tolerance::Tolerance;
 use crate::refusal::reasons::HunkRef;
 
@@ -100,6 +100,6 @@ impl<'a> Hunk<'a> {
 
     /// Returns a reference to the hunk for a mismatch; `index` counts from 0.
     pub(crate) fn reference(&self, index: usize, of: usize) -> HunkRef {
-        HunkRef { index: index + 1, of, line: self.at, header: show(self.header) }
+        HunkRef { index: index + 1, of, line: self.at, header: lossy_text(self.header) }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::diff::headers::{self, Name};
-use crate::diff::lines::show;
+use crate::diff::lines::lossy_text;
 use crate::diff::sections::{Hunk, Section};
 use crate::plan::tolerance::{Tolerance, Tolerances};
 use crate::refusal::advice;
@@ -171,13 +171,13 @@ fn undeclared(path: &RepoPath, declared: &BTreeSet<RepoPath>) -> PatchMismatch {
 /// Returns the name of a section for messages.
 fn shown_name(section: &Section<'_>) -> String {
     let path = |name: &Option<Name>| match name {
-        Some(Name::Path(path)) => Some(show(path)),
+        Some(Name::Path(path)) => Some(lossy_text(path)),
         Some(Name::Null | Name::Bad) | None => None,
     };
     [&section.rename_to, &section.new, &section.old, &section.rename_from]
         .into_iter()
         .find_map(path)
-        .or_else(|| section.git.map(show))
+        .or_else(|| section.git.map(lossy_text))
         .unwrap_or_default()
 }
 

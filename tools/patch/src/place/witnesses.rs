@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use crate::diff::headers;
 use crate::diff::hunk_lines::{self, CONTEXT, Kind};
-use crate::diff::lines::{pieces, show};
+use crate::diff::lines::{lossy_text, pieces};
 use crate::diff::sections::Hunk;
 use crate::place::compare::{self, Tier};
 use crate::place::locate::{Image, NEAR, Place};
@@ -96,7 +96,7 @@ pub(crate) fn against_heading(
         "Its old lines are at line {}, as its header states, but also at line {}, below `{}`, the heading in its header.",
         place.start + 1,
         other + 1,
-        difference::cut(&show(heading), 1)
+        difference::cut(&lossy_text(heading), 1)
     );
     Some(ambiguous(image, hunk, [place.start, other]).note(note))
 }

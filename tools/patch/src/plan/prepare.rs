@@ -11,7 +11,7 @@ use crate::answer::blocks::{self, Block};
 use crate::answer::envelope;
 use crate::answer::regions::Use;
 use crate::answer::translate::{self, Translation};
-use crate::diff::lines::show;
+use crate::diff::lines::lossy_text;
 use crate::diff::parse;
 use crate::names::put_aside::{self, PutAside};
 use crate::names::resolve::{Intent, Known, Target, resolve};
@@ -307,7 +307,8 @@ impl PlanInputs<'_> {
         }
         for Target { path, span, .. } in &strays {
             let lines = lines.get(span.clone()).unwrap_or_default();
-            plan.put_aside.push(PutAside { path: path.clone(), text: show(&lines.join(&b'\n')) });
+            plan.put_aside
+                .push(PutAside { path: path.clone(), text: lossy_text(&lines.join(&b'\n')) });
             plan.repairs.push(Repair::of(Tolerance::Aside).file(path));
         }
         Ok(plan)

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use tree::RepoPath;
 
-use crate::diff::lines::show;
+use crate::diff::lines::lossy_text;
 use crate::refusal::difference;
 
 macro_rules! tolerances {
@@ -190,7 +190,7 @@ impl Repair {
     pub(crate) fn quote(&mut self, lines: &[&[u8]]) {
         let first = self.line.filter(|_| self.last_line.is_some());
         let line = first.and_then(|first| lines.get(first.checked_sub(1)?));
-        let text = line.map(|line| difference::cut(show(line.trim_ascii()).as_str(), 1));
+        let text = line.map(|line| difference::cut(lossy_text(line.trim_ascii()).as_str(), 1));
         self.text = text.filter(|text| !text.is_empty());
     }
 }

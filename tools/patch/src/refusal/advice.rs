@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::diff::headers::{self, Name};
-use crate::diff::lines::show;
+use crate::diff::lines::lossy_text;
 use crate::diff::sections::Section;
 use crate::names::resolve::{Known, candidates};
 use crate::refusal::difference;
@@ -83,7 +83,7 @@ pub(crate) fn on_gutter(lines: &[&[u8]]) -> Option<String> {
     lines.iter().enumerate().find_map(|(at, line)| {
         let start = memchr::memmem::find(line, b"@@ -").filter(|start| *start > 0)?;
         let is_header = headers::numbers(line.get(start..)?).is_some();
-        let before = difference::cut(&show(line.get(..start)?), 1);
+        let before = difference::cut(&lossy_text(line.get(..start)?), 1);
         is_header.then(|| format!(
             "In line {}, `{before}` is before `@@`: write nothing before the lines of a diff, and every line from its first column on.",
             at + 1

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
 use crate::diff::hunk_lines::HunkLine;
-use crate::diff::lines::show;
+use crate::diff::lines::lossy_text;
 use crate::diff::sections::{Hunk, Reading};
 use crate::place::locate::Image;
 use crate::refusal::difference::{self, LineDifference};
@@ -56,7 +56,7 @@ pub(crate) fn explain(
     let said = reading.body.iter().find(|line| line.at == nearest.answer_line);
     let column = nearest.difference.as_ref().map_or(1, |difference| difference.column);
     PatchMismatch {
-        expected: said.map(|line| difference::cut(&show(line.text), column)),
+        expected: said.map(|line| difference::cut(&lossy_text(line.text), column)),
         found: (!nearest.is_past_end()).then(|| nearest.text.clone()),
         nearest: Some(nearest),
         ..mismatch
@@ -67,7 +67,7 @@ pub(crate) fn explain(
 fn false_marker(hunk: &Hunk<'_>) -> Option<String> {
     let mut lines = hunk.readings.iter().flat_map(|reading| &reading.body);
     lines.find_map(|line| {
-        let marker = difference::false_marker(&show(line.raw)).filter(|_| line.is_bare())?;
+        let marker = difference::false_marker(&lossy_text(line.raw)).filter(|_| line.is_bare())?;
         Some(format!("Line {} of the diff begins with {marker}, which is not a marker.", line.at))
     })
 }
@@ -86,9 +86,9 @@ fn nearest(
     let prefix = prefix(image, &old, start);
     let index = prefix.min(old.len().checked_sub(1)?);
     let (line, differs_at) = (old.get(index)?, start + index);
-    let found = image.lines.get(differs_at).map(|line| show(line.text));
+    let found = image.lines.get(differs_at).map(|line| lossy_text(line.text));
     let difference =
-        found.as_ref().and_then(|found| LineDifference::between(&show(line.text), found));
+        found.as_ref().and_then(|found| LineDifference::between(&lossy_text(line.text), found));
     let text = found.unwrap_or_default();
     let column = difference.as_ref().map_or(1, |difference| difference.column);
     let from = differs_at.saturating_sub(AROUND);
@@ -101,7 +101,7 @@ fn nearest(
         differs_at: differs_at + 1,
         answer_line: line.at,
         difference,
-        excerpt: excerpt.map(|(at, line)| (at + 1, clip(&show(line.text)))).collect(),
+        excerpt: excerpt.map(|(at, line)| (at + 1, clip(&lossy_text(line.text)))).collect(),
     })
 }
 
@@ -150,7 +150,7 @@ fn candidate(image: &Image<'_>, start: usize) -> Candidate {
     let distinctive = before
         .map(|line| line.text.trim_ascii_end())
         .find(|text| text.len() > 3 && image.count(text) == 1);
-    Candidate { line: start + 1, after: distinctive.map(|text| clip(&show(text))) }
+    Candidate { line: start + 1, after: distinctive.map(|text| clip(&lossy_text(text))) }
 }
 
 fn clip(text: &str) -> String {

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use tree::{CommitError, RepoPath};
 
-use crate::diff::lines::show;
+use crate::diff::lines::lossy_text;
 use crate::refusal::difference::{self, LineDifference};
 
 macro_rules! reasons {
@@ -260,7 +260,7 @@ impl PatchMismatch {
 
     /// Creates a mismatch about line `at` of the answer, from 0.
     pub(crate) fn line(reason: Reason, lines: &[&[u8]], at: usize) -> PatchMismatch {
-        let line = lines.get(at).map(|line| show(line)).unwrap_or_default();
+        let line = lines.get(at).map(|line| lossy_text(line)).unwrap_or_default();
         let note = format!("Line {} of the answer is `{}`.", at + 1, difference::cut(&line, 1));
         let note = match difference::false_marker(&line) {
             Some(marker) => format!("{note} It begins with {marker}."),

@@ -30,7 +30,7 @@ pub enum Enough {
 
 /// The progress of sampling.
 #[derive(Debug, Clone)]
-pub struct Sampling {
+pub struct NoveltySampling {
     bounds: Missions,
     level: u32,
     /// Passages of the next round, most promising first.
@@ -51,7 +51,7 @@ pub struct RoundYield {
     pub known: usize,
 }
 
-impl Sampling {
+impl NoveltySampling {
     /// Starts with all lines of these files, most promising files first. If there are many files, the first passages are
     /// longer, so that every line is asked about.
     pub fn new(bounds: &Missions, sources: &[SourceFile]) -> Self {
@@ -164,7 +164,8 @@ mod tests {
     #[test]
     fn the_best_passages_are_asked_again_in_halves() {
         let sources = sources();
-        let mut sampling = Sampling::new(&Missions { passage_lines: 80, ..bounds() }, &sources);
+        let mut sampling =
+            NoveltySampling::new(&Missions { passage_lines: 80, ..bounds() }, &sources);
         let first = sampling.begin();
         assert_eq!(first.len(), 4);
         let points = [9, 0, 5, 1];
@@ -181,7 +182,7 @@ mod tests {
     #[test]
     fn sampling_ends_when_hardly_anything_new_is_found() {
         let sources = sources();
-        let mut sampling = Sampling::new(&bounds(), &sources);
+        let mut sampling = NoveltySampling::new(&bounds(), &sources);
         for _ in 0..2 {
             let answers = sampling.begin().into_iter().map(|passage| {
                 let told = if passage.first < 160 {
@@ -205,7 +206,7 @@ mod tests {
         for (max_questions, most) in [(60, 36), (5, 3)] {
             let bounds =
                 Missions { max_questions, least_passage_lines: 1, passage_lines: 20, ..bounds() };
-            let mut sampling = Sampling::new(&bounds, &sources);
+            let mut sampling = NoveltySampling::new(&bounds, &sources);
             let (mut asked, mut rounds) = (0, 0);
             while sampling.enough().is_none() {
                 let now = sampling.begin();
@@ -228,7 +229,7 @@ mod tests {
     fn every_line_is_asked_about_before_any_is_asked_again() {
         let sources = sources();
         let bounds = Missions { max_questions: 10, passage_lines: 20, ..bounds() };
-        let mut sampling = Sampling::new(&bounds, &sources);
+        let mut sampling = NoveltySampling::new(&bounds, &sources);
         let first = sampling.begin();
         assert!(first.len() <= 4, "a third of six questions is reserved: {}", first.len());
         assert_eq!(first.iter().map(Passage::lines).sum::<usize>(), 320);
@@ -237,7 +238,7 @@ mod tests {
     #[test]
     fn findings_outside_the_passage_are_ignored() {
         let sources = sources();
-        let mut sampling = Sampling::new(&bounds(), &sources);
+        let mut sampling = NoveltySampling::new(&bounds(), &sources);
         let passage = sampling.begin().remove(0);
         let told =
             vec![(1, 500, 9, 9, "all of it".to_owned()), (200, 201, 9, 9, "there".to_owned())];

@@ -20,7 +20,7 @@ use search::BYTES_PER_TOKEN;
 use tools::clock::Timestamp;
 
 use crate::research::finding::Observation;
-use crate::research::lead::{checks, findings_text};
+use crate::research::researcher_grammars::{checks, findings_text};
 use crate::research::{Cut, Research, Researched};
 
 /// The dialogue with the researcher.
