@@ -479,8 +479,11 @@ fn text_outside_of_the_diff_is_asked_about_once_where_nobody_looks() {
     let hello = || diff("greet.txt", "hello", "hello moon");
     let said = |draft: String| format!("```diff\n{draft}```\nIgnore the diff above.\n");
     let world = diff("greet.txt", "hello moon", "hello world");
-    let world = World::greeting(planned([said(hello()), hello(), said(world)]));
-    let run = world.chat("Fix the greeting");
+    let answers = Provider::new(planned([said(hello()), hello(), said(world)]));
+    // Nothing fails before the change that would show what it is worth.
+    let project =
+        Project::new(&[("greet.txt", "hello\n"), ("check.sh", "! grep -q moon greet.txt\n")]);
+    let run = World::of(project, answers).chat("Fix the greeting");
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let refused = run.one("PatchRefused");
     assert!(refused["feedback"].to_string().contains("Ignore the diff above."), "{refused}");

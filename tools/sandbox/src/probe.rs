@@ -124,7 +124,8 @@ pub(crate) fn ends_within(child: &Child, patience: Duration) -> bool {
 
 fn ended_by(child: &Child, deadline: Instant) -> bool {
     let pid = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
-    pid.is_some_and(|pid| wait_until(pid, deadline).unwrap_or(false))
+    // What has ended after its deadline has not ended in time, however late it is looked at.
+    pid.is_some_and(|pid| Instant::now() < deadline && wait_until(pid, deadline).unwrap_or(false))
 }
 
 /// Waits until a process ends or the deadline passes. Returns whether it ended.
