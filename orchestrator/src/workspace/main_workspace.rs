@@ -8,9 +8,7 @@ use actors::run::workspace::{
     CommitRefused, Copied, Denied, Extent, NoCopy, Purpose, Staged, Unapproved, Workspace,
     Workspaces,
 };
-use checks::wording::Wording;
 use facts::scope::Scope;
-use facts::words::EffectToApprove;
 use futures_util::future::BoxFuture;
 use missions::card::grant::Grant;
 use shell::CommandLine;
@@ -62,9 +60,8 @@ impl Workspace for MainWorkspace {
     ) -> BoxFuture<'a, Result<(), Denied>> {
         Box::pin(async move {
             let (scope, command) = (self.scope.clone(), command.clone());
-            let what = EffectToApprove::Command(command.text().to_owned());
             let ask = |reply| Msg::Permit { scope, command, purpose, reply };
-            answer_or_gone(what, self.mailbox.call("permit", ask, None).await)
+            answer_or_end(self.mailbox.call("permit", ask, None).await).await
         })
     }
 
@@ -87,22 +84,18 @@ impl Workspace for MainWorkspace {
             }
             let (scope, id, changes) = (self.scope.clone(), patch.to_owned(), changes.to_vec());
             let ask = |reply| Msg::Approve { scope, patch: id, changes, reply };
-            answer_or_gone(
-                EffectToApprove::Patch(patch.to_owned()),
-                self.mailbox.call("approve", ask, None).await,
-            )
+            answer_or_end(self.mailbox.call("approve", ask, None).await).await
         })
     }
 }
 
-fn answer_or_gone(
-    what: EffectToApprove,
-    answer: Result<Result<(), Denied>, Unanswered>,
-) -> Result<(), Denied> {
-    answer.unwrap_or_else(|_| {
-        let why = "the orchestrator is gone".into();
-        Err(Denied { what, why, hint: Wording::default(), said: None })
-    })
+/// Returns the answer of the root. It answers nothing for a run that is over: whoever asked is being stopped, and must not
+/// conclude anything from the silence, since a replay would not.
+async fn answer_or_end(answer: Result<Result<(), Denied>, Unanswered>) -> Result<(), Denied> {
+    match answer {
+        Ok(answer) => answer,
+        Err(_) => std::future::pending().await,
+    }
 }
 
 /// Writes a patch set to the main tree; without a run, the user requested it directly.
