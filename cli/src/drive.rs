@@ -24,6 +24,7 @@ use tools::regular;
 
 use crate::past::note_place;
 use crate::prompts::of_workspace;
+use crate::refused_parameters;
 use crate::render::{self, RunPresenter};
 use crate::surroundings::Surroundings;
 
@@ -87,6 +88,7 @@ impl Drive {
                 CliError::caused(CliErrorKind::Usage, &error)
                     .hint("check llm.base_url with `deepseek config show`")
             })?;
+        let model = refused_parameters::remembering(model, &around.state_dir()?);
         let attendance = view.attendance();
         Self::start(
             around,

@@ -15,6 +15,7 @@ mod key_store;
 mod past;
 mod prompts;
 mod recap;
+mod refused_parameters;
 mod render;
 mod surroundings;
 mod takes;

@@ -5,6 +5,7 @@
 
 mod agent_loop;
 mod commands;
+mod dialect;
 mod model;
 mod policy;
 mod routing;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::agent_loop::{AgentLoop, ApplyStrategy, Baseline, FailureClassifier, SafetyGate};
 pub use self::commands::{Commands, Complaints, ProjectKind, TestCommand};
+pub use self::dialect::{Dialect, FinishReasons, Parameter, UsageFields};
 pub use self::model::{Effort, Llm, ModelRole, Peak, Price};
 pub use self::policy::{Approval, Mode, Policy};
 pub use self::routing::{

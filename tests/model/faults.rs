@@ -48,6 +48,10 @@ fn fault(behaviour: Behaviour, role: &str) -> Fault {
         | Behaviour::OneByteWrites
         | Behaviour::Gzip
         | Behaviour::Slow
+        | Behaviour::EofNoDone
+        | Behaviour::DoneWithoutBlankLine
+        | Behaviour::WrongContentType
+        | Behaviour::NonstreamEmptyLines
         | Behaviour::Random => Fault::Harmless,
         // A role that is offered tools may call them, and is told that it called the wrong ones.
         Behaviour::ToolCall | Behaviour::InvalidJsonArguments if role == "analysis" => Fault::Correctable,
@@ -56,11 +60,10 @@ fn fault(behaviour: Behaviour, role: &str) -> Fault {
         | Behaviour::BlankJson
         | Behaviour::ToolCall
         | Behaviour::InvalidJsonArguments => Fault::Transient("empty"),
-        Behaviour::MalformedJsonEvent
-        | Behaviour::NonstreamEmptyLines
-        | Behaviour::WrongContentType
-        | Behaviour::HtmlPage
-        | Behaviour::EndlessLine => Fault::Transient("malformed"),
+        // The same request would get an answer of the same form.
+        Behaviour::MalformedJsonEvent | Behaviour::HtmlPage | Behaviour::EndlessLine | Behaviour::Raw => {
+            Fault::Final("malformed")
+        }
         Behaviour::InsufficientSystemResource => Fault::Transient("out_of_capacity"),
         Behaviour::KeepaliveForever
         | Behaviour::KeepaliveMid
@@ -69,8 +72,6 @@ fn fault(behaviour: Behaviour, role: &str) -> Fault {
         | Behaviour::StallAfterHeaders
         | Behaviour::StallMid => Fault::Transient("timed_out"),
         Behaviour::ResetBeforeHeaders | Behaviour::ResetMid => Fault::Transient("transport"),
-        // An event without its closing blank line is not an event, not even the last one.
-        Behaviour::EofNoDone | Behaviour::DoneWithoutBlankLine => Fault::Transient("truncated"),
         Behaviour::ErrorEvent => Fault::Transient("interrupted"),
         Behaviour::Http429 => Fault::Transient("rate_limited"),
         Behaviour::Http500 | Behaviour::Http502Html | Behaviour::Http503 => Fault::Transient("server"),

@@ -6,7 +6,7 @@ use checks::proof::OldTree;
 use checks::wording::Wording;
 use config::Mode;
 use model::price::Usd;
-use model::{AgentRole, ModelError, ToolChoice, Usage};
+use model::{AgentRole, ModelError, SpokenDialect, ToolChoice, Usage};
 use patch::PutAside;
 use sandbox::Degree;
 use serde::{Deserialize, Serialize};
@@ -62,7 +62,7 @@ pub struct Origin {
 }
 
 /// The terms of a model request. The user determines mode and reasoning, the stage its tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestTerms {
     /// The mode that the user chose.
     pub user_mode: Mode,
@@ -73,6 +73,9 @@ pub struct RequestTerms {
     /// Whether the model may call them; absent if it may, and in events of earlier versions.
     #[serde(skip_serializing_if = "ToolChoice::is_auto", default)]
     pub tool_choice: ToolChoice,
+    /// The dialect in which it is written; absent if it is that of DeepSeek with nothing left out.
+    #[serde(skip_serializing_if = "SpokenDialect::is_usual", default)]
+    pub dialect: SpokenDialect,
 }
 
 /// An event in the journal: its kind with a version, and its data.

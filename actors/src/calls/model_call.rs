@@ -4,6 +4,7 @@
 
 mod last_look;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use checks::wording::Wording;
@@ -16,7 +17,7 @@ use facts::signal::{Signal, Speaker};
 use model::retry::{self, Retry, RetryPolicy};
 use model::{
     AgentRole, Awaited, BYTES_PER_TOKEN, ChatRequest, ModelError, ModelReply, ReplyDelta,
-    ToolChoice, Usage,
+    SpokenDialect, ToolChoice, Usage,
 };
 use thiserror::Error;
 use tools::clock;
@@ -123,15 +124,29 @@ impl Caller {
         limits: AnswerLimits,
     ) -> Result<ModelReply, CallError> {
         let mut retries = 0;
+        let mut corrected: Option<SpokenDialect> = None;
         loop {
-            match self.attempt(dialogue, limits, retries).await? {
+            let spoken = self.spoken(corrected.as_ref());
+            match self.attempt(dialogue, limits, (retries, &spoken)).await? {
                 Ok(reply) => {
+                    if corrected.is_some() {
+                        self.run.model.remember(&self.settings.model, &spoken);
+                    }
                     dialogue.hear(&reply);
                     return Ok(reply);
                 }
                 // The model is not at fault, so there is no reason to wait.
                 Err(ModelError::Lost) => {}
                 Err(error) => {
+                    let sent = self.request(dialogue, limits, &spoken).parameters();
+                    let max_tokens = self.max_tokens(limits.length, &spoken);
+                    if let Some(without) = spoken.corrected(&error, &sent, max_tokens) {
+                        self.run
+                            .publisher
+                            .show_wait(format!("{error}; asked again {}", without.says()));
+                        corrected = Some(without);
+                        continue;
+                    }
                     let policy = RetryPolicy::from(&self.run.config().llm);
                     let wait = match retry::next(&policy, &error, retries, clock::chance()) {
                         Retry::After(wait) => wait,
@@ -147,21 +162,31 @@ impl Caller {
         }
     }
 
+    /// Returns the dialect of the next attempt: the recorded one, the one just corrected, or the one of the server.
+    fn spoken(&self, corrected: Option<&SpokenDialect>) -> SpokenDialect {
+        let recorded = self.run.publisher.recorded_next(|event| {
+            let Event::ModelRequest { terms, .. } = event else { return None };
+            Some(terms.as_ref().map_or_else(SpokenDialect::default, |terms| terms.dialect.clone()))
+        });
+        let corrected = || corrected.cloned();
+        recorded.or_else(corrected).unwrap_or_else(|| self.run.model.dialect(&self.settings.model))
+    }
+
     /// Makes one attempt, journaled before and after.
     async fn attempt(
         &self,
         dialogue: &Dialogue,
         limits: AnswerLimits,
-        retry: u32,
+        (retry, spoken): (u32, &SpokenDialect),
     ) -> Result<Result<ModelReply, ModelError>, CallError> {
         if self.run.publisher.follows() {
             // Whatever ended the recorded call, such as the time limit, gets a chance to be noticed first.
             tokio::task::yield_now().await;
         }
-        let mut request = self.request(dialogue, limits);
+        let mut request = self.request(dialogue, limits, spoken);
         let breach = breach(&self.run.terms, self.role, &self.settings, &request.tools);
         if let Some(breach) = breach.filter(|_| !self.run.publisher.follows()) {
-            let (role, terms) = (self.role, self.terms_of(&request));
+            let (role, terms) = (self.role, self.terms_of(&request, spoken));
             let blocked = Event::RequestBlocked { role, terms, breach: breach.clone() };
             self.run.publish(blocked).await?;
             return Err(CallError::Breach(breach));
@@ -180,7 +205,7 @@ impl Caller {
             max_tokens: request.max_tokens,
             retry,
             reserved: reservation.amount,
-            terms: Some(self.terms_of(&request)),
+            terms: Some(self.terms_of(&request, spoken)),
             body: recorded.and_then(|(_, body)| body).unwrap_or_else(|| Blob::new(request.body())),
         };
         let begun = matches!(self.run.record(asked).await?, EventWritten::Before(_));
@@ -231,13 +256,24 @@ impl Caller {
         })
     }
 
-    fn request(&self, dialogue: &Dialogue, limits: AnswerLimits) -> ChatRequest {
+    /// Returns the length limit of an answer, in tokens.
+    fn max_tokens(&self, length: AnswerLength, spoken: &SpokenDialect) -> u32 {
         let usual = self.settings.max_output_tokens;
-        let max_tokens = match limits.length {
+        let wanted = match length {
             AnswerLength::Usual => usual,
             AnswerLength::Double => usual.saturating_mul(2).min(MAX_OUTPUT_TOKENS.max(usual)),
             AnswerLength::Token => 1,
         };
+        wanted.min(spoken.most_tokens.unwrap_or(u32::MAX))
+    }
+
+    fn request(
+        &self,
+        dialogue: &Dialogue,
+        limits: AnswerLimits,
+        spoken: &SpokenDialect,
+    ) -> ChatRequest {
+        let max_tokens = self.max_tokens(limits.length, spoken);
         ChatRequest {
             role: self.role,
             run: self.run.id().to_owned(),
@@ -248,17 +284,19 @@ impl Caller {
             max_bytes: u64::from(max_tokens).saturating_mul(BYTES_PER_TOKEN),
             tools: dialogue.tools().to_vec(),
             tool_choice: limits.tools,
+            dialect: Arc::new(spoken.in_full(&self.run.config().llm)),
             messages: dialogue.messages().to_vec(),
         }
     }
 
     /// Returns the terms of a request: only the user decides about mode and reasoning.
-    fn terms_of(&self, request: &ChatRequest) -> RequestTerms {
+    fn terms_of(&self, request: &ChatRequest, spoken: &SpokenDialect) -> RequestTerms {
         RequestTerms {
             user_mode: self.run.config().policy.mode,
             reasoning_enabled: request.thinking.is_some(),
             tool_count: request.tools.len(),
             tool_choice: request.tool_choice,
+            dialect: spoken.clone(),
         }
     }
 
@@ -431,8 +469,6 @@ const fn avoidable(usage: &Usage, sent_before: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use config::{Inputs, Mode};
 
     use super::*;
@@ -478,13 +514,15 @@ mod tests {
                     ];
                     for (length, tool_choice) in all {
                         let limits = AnswerLimits { length, tools: tool_choice };
-                        let request = caller.request(&dialogue, limits);
-                        let terms = caller.terms_of(&request);
+                        let spoken = SpokenDialect::default();
+                        let request = caller.request(&dialogue, limits, &spoken);
+                        let terms = caller.terms_of(&request, &spoken);
                         let expected = RequestTerms {
                             user_mode: mode,
                             reasoning_enabled: thinks,
                             tool_count: count,
                             tool_choice,
+                            dialect: spoken,
                         };
                         assert_eq!(terms, expected, "{role:?}");
                         let body: serde_json::Value =

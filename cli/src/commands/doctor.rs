@@ -4,13 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
-use config::Settings;
 use config::access::Access;
+use config::{Llm, ModelRole, Settings};
 use front::error::{CliError, CliErrorKind};
+use futures_util::future::join_all;
 use journal::History;
 use journal::read::read_valid;
 use journal::repair::{Repaired, is_in_use, repair};
-use model::DeepSeekClient;
+use model::{
+    AgentRole, ChatMessage, ChatModel as _, ChatRequest, DeepSeekClient, ModelError, ToolChoice,
+};
 use sandbox::{ConfinementLevel, ConfinementStep, Failure};
 use serde_json::json;
 use shell::{CommandLine, Environment, RunOptions};
@@ -20,9 +23,9 @@ use tools::ids::short_id;
 use tools::regular;
 
 use crate::flags::{Global, OutputFormat};
-use crate::render;
 use crate::surroundings::Surroundings;
 use crate::telemetry::late_answers::LateAnswer;
+use crate::{refused_parameters, render};
 
 /// Check the installation.
 #[derive(Debug, Args)]
@@ -34,6 +37,10 @@ pub(crate) struct DoctorArgs {
 
 /// The time limit of one check.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// The time limit of a model's answer. A queued or reasoning model takes longer than a command.
+const PATIENCE_WITH_MODELS: Duration = Duration::from_secs(30);
+/// Tokens of an answer that shows that a model answers; some servers refuse to give fewer.
+const PROBE_TOKENS: u32 = 16;
 
 /// The result of one check.
 struct Finding {
@@ -85,7 +92,7 @@ pub(crate) async fn run(
                     )),
                 },
             );
-            found("provider", reach(&settings, &access).await);
+            found("provider", reach(&settings, &access, &state).await);
             found("sandbox", confined(around, &settings, &workspace).await?);
         }
         Err(error) => found(
@@ -253,14 +260,72 @@ fn writable(dir: &Path) -> Result<(), String> {
         .map_err(|error| format!("cannot write to {}: {error}", dir.display()))
 }
 
-/// Checks that the provider is reachable and accepts the key. Requests only the list of models, which is free.
-async fn reach(settings: &Settings, access: &Access) -> Result<String, String> {
-    let url = &access.base_url;
-    let client = DeepSeekClient::new(&settings.config.llm, url, access.key.clone())
+/// Checks that the provider answers what a run would send: one request for each model and way of thinking, with an answer
+/// of a few tokens. What the server refuses is left out and remembered; what was remembered is forgotten first.
+async fn reach(settings: &Settings, access: &Access, state: &Path) -> Result<String, String> {
+    let llm = &settings.config.llm;
+    let client = DeepSeekClient::new(llm, &access.base_url, access.key.clone())
         .map_err(|error| error.to_string())?;
-    match timeout(PATIENCE, client.check_access()).await {
-        Ok(Ok(())) => Ok(format!("{url} is reachable and accepts the key")),
-        Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err(format!("{url} did not answer within {} s", PATIENCE.as_secs())),
+    refused_parameters::forget(&client, state);
+    let client = refused_parameters::remembering(client, state);
+    let mut roles: Vec<&ModelRole> = Vec::new();
+    for role in [&llm.max_think_model, &llm.base_model, &llm.flash_model] {
+        let is_same = |it: &&ModelRole| it.model == role.model && it.thinking == role.thinking;
+        if !roles.iter().any(is_same) {
+            roles.push(role);
+        }
+    }
+    let answers = join_all(roles.into_iter().map(|role| answers(llm, &client, role))).await;
+    let answers: Vec<String> = answers.into_iter().collect::<Result<_, _>>()?;
+    Ok(format!("{} answers: {}", client.address(), answers.join("; ")))
+}
+
+/// Returns how a model is asked, once it answers.
+async fn answers(llm: &Llm, client: &DeepSeekClient, role: &ModelRole) -> Result<String, String> {
+    let ModelRole { model, thinking, effort, .. } = role;
+    let mut spoken = client.dialect(model);
+    loop {
+        let request = ChatRequest {
+            role: AgentRole::Intent,
+            run: "doctor".to_owned(),
+            lane: None,
+            model: model.clone(),
+            thinking: thinking.then_some(*effort),
+            max_tokens: PROBE_TOKENS,
+            max_bytes: u64::from(PROBE_TOKENS) * 64,
+            tools: if llm.native_tools { toolbox::offers(toolbox::tools(), &[]) } else { vec![] },
+            tool_choice: ToolChoice::Auto,
+            dialect: spoken.in_full(llm).into(),
+            messages: vec![
+                ChatMessage::System { content: "Answer with one word.".to_owned() },
+                ChatMessage::User { content: "Say yes.".to_owned() },
+            ],
+        };
+        let answer = timeout(PATIENCE_WITH_MODELS, client.attempt(&request, &mut |_| ())).await;
+        let Ok(answer) = answer else {
+            let seconds = PATIENCE_WITH_MODELS.as_secs();
+            return Err(format!("{} did not answer within {seconds} s", client.address()));
+        };
+        let cut = |error: &ModelError| {
+            matches!(error, ModelError::Length { .. } | ModelError::Empty { .. })
+        };
+        match answer {
+            Err(error) if !cut(&error) => {
+                let sent = request.parameters();
+                match spoken.corrected(&error, &sent, request.max_tokens) {
+                    Some(corrected) => spoken = corrected,
+                    None => return Err(format!("{model}: {error}")),
+                }
+            }
+            Ok(_) | Err(_) => {
+                let says = spoken.says();
+                if !says.is_empty() {
+                    client.remember(model, &spoken);
+                }
+                let thinks = if *thinking { " thinking" } else { "" };
+                let says = if says.is_empty() { says } else { format!(" ({says})") };
+                return Ok(format!("{model}{thinks}{says}"));
+            }
+        }
     }
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::{Dialect, FinishReasons};
+
 /// Models and the provider.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -12,6 +14,8 @@ pub struct Llm {
     pub base_url: String,
     /// Name of the environment variable that holds the key.
     pub api_key_env: String,
+    /// The dialect of the server: a name in `dialects`, or `auto` for the one of its host.
+    pub dialect: String,
     /// Whether models that answer questions are offered tool calls; otherwise they look things up with lines of text.
     pub native_tools: bool,
     /// Seconds to wait for a connection.
@@ -40,6 +44,10 @@ pub struct Llm {
     pub base_model: ModelRole,
     /// The model for intent and other short questions.
     pub flash_model: ModelRole,
+    /// How servers differ, by the name of the dialect.
+    pub dialects: BTreeMap<String, Dialect>,
+    /// What finish reasons mean; any other ends a complete answer.
+    pub finish_reasons: FinishReasons,
     /// USD per million tokens, by model id.
     pub prices: BTreeMap<String, Price>,
     /// When the peak prices apply.

@@ -112,6 +112,8 @@ behaviours! {
     WrongContentType = "wrong_content_type",
     /// Status 200 with an HTML page.
     HtmlPage = "html_page",
+    /// Status 200 with the text as the whole body, of the type `media_type`.
+    Raw = "raw",
     /// Status 400.
     Http400 = "http_400",
     /// Status 401.

@@ -6,6 +6,7 @@ mod answer;
 mod behaviour;
 mod cache;
 mod content;
+mod dialect;
 mod http;
 mod options;
 mod play;

@@ -16,6 +16,8 @@ pub struct Options {
     pub concurrency_429: usize,
     /// How long connections are refused after the start, in milliseconds.
     pub connection_refused_ms: u64,
+    /// The dialect that it speaks, by its name in the configuration.
+    pub dialect: String,
     /// The models that are served.
     pub models: Vec<String>,
     /// Maximum tokens of prompt and answer together.
@@ -38,6 +40,7 @@ impl Default for Options {
             empty_balance: false,
             concurrency_429: 0,
             connection_refused_ms: 0,
+            dialect: super::dialect::DEEPSEEK.to_owned(),
             models: ["deepseek-flash", "deepseek-v4-pro", "deepseek-v4-flash"]
                 .map(str::to_owned)
                 .into(),

@@ -8,6 +8,8 @@ pub(super) struct RefusedRequest {
     pub(super) status: u16,
     pub(super) kind: &'static str,
     pub(super) message: String,
+    /// What of the request is wrong.
+    pub(super) parameter: Option<&'static str>,
 }
 
 impl RefusedRequest {
@@ -19,7 +21,7 @@ impl RefusedRequest {
             500.. => "server_error",
             _ => "invalid_request_error",
         };
-        Self { status, kind, message: message.into() }
+        Self { status, kind, message: message.into(), parameter: None }
     }
 
     pub(super) fn invalid(message: impl Into<String>) -> Self {
@@ -28,7 +30,8 @@ impl RefusedRequest {
 
     pub(super) fn body(&self) -> String {
         let code = if self.status < 429 { "invalid_request_error" } else { self.kind };
-        json!({"error": {"message": self.message, "type": self.kind, "param": null, "code": code}})
+        let Self { message, kind, parameter, .. } = self;
+        json!({"error": {"message": message, "type": kind, "param": parameter, "code": code}})
             .to_string()
     }
 }

@@ -15,9 +15,11 @@ use serde_json::{Value, json};
 
 use super::answer::{AnswerPieces, ConnectionEnd, Response, ResponseStep};
 use super::content::{Content, call_id};
+use super::dialect;
 use super::play::COMMENT;
 use super::refusal::RefusedRequest;
 use super::{Behaviour, ScriptedReply};
+use config::Dialect;
 use model::Usage;
 
 /// Default time between comments, in milliseconds.
@@ -46,6 +48,8 @@ pub(super) struct RenderedTurn<'a> {
     pub(super) streams: bool,
     /// True if every chunk has a `usage` field, possibly null.
     pub(super) names_usage: bool,
+    /// The dialect, unless it is DeepSeek's own.
+    pub(super) dialect: Option<&'a Dialect>,
 }
 
 /// Returns the response of a behaviour that does not depend on the conversation; `None` for the others.
@@ -60,6 +64,10 @@ pub(super) fn failure(behaviour: Behaviour, reply: &ScriptedReply) -> Option<Res
         Behaviour::HtmlPage => {
             let page = "<!doctype html>\n<html><head><title>Welcome</title></head><body>Sign in</body></html>\n";
             return Some(Response::plain(200, "text/html; charset=utf-8", page));
+        }
+        Behaviour::Raw => {
+            let kind = reply.media_type.as_deref().unwrap_or("text/event-stream");
+            return Some(Response::plain(200, kind, reply.text.clone().unwrap_or_default()));
         }
         Behaviour::Http400 => (400, "Invalid request"),
         Behaviour::Http401 => (401, "Authentication Fails, Your api key: ****fcc2 is invalid"),
@@ -147,7 +155,7 @@ impl RenderedTurn<'_> {
         let delta = match self.behaviour {
             Behaviour::EndlessLine => return text.to_owned().into(),
             Behaviour::EndlessReasoning => json!({"content": null, "reasoning_content": text}),
-            Behaviour::EndlessUnknownField => json!({"content": null, "reasoning": text}),
+            Behaviour::EndlessUnknownField => json!({"content": null, "thoughts": text}),
             Behaviour::EndlessEvents => self.text_delta(""),
             _ => self.text_delta(text),
         };
@@ -202,7 +210,7 @@ impl RenderedTurn<'_> {
         let mut chunks = vec![self.chunk(&self.opening(), None)];
         let chars = self.reply.chunk_chars;
         for piece in pieces(&self.content.reasoning, chars) {
-            chunks.push(self.chunk(&json!({"content": null, "reasoning_content": piece}), None));
+            chunks.push(self.chunk(&json!({"content": null, self.reasoning_field(): piece}), None));
         }
         for piece in pieces(&self.content.text, chars) {
             chunks.push(self.chunk(&self.text_delta(&piece), None));
@@ -230,7 +238,7 @@ impl RenderedTurn<'_> {
     /// The first delta: an empty piece of reasoning if the model thinks, otherwise an empty piece of text.
     fn opening(&self) -> Value {
         if self.content.thinks {
-            json!({"role": "assistant", "content": null, "reasoning_content": ""})
+            json!({"role": "assistant", "content": null, self.reasoning_field(): ""})
         } else {
             json!({"role": "assistant", "content": ""})
         }
@@ -238,7 +246,7 @@ impl RenderedTurn<'_> {
 
     fn text_delta(&self, piece: &str) -> Value {
         if self.content.thinks {
-            json!({"content": piece, "reasoning_content": null})
+            json!({"content": piece, self.reasoning_field(): null})
         } else {
             json!({"content": piece})
         }
@@ -282,6 +290,11 @@ impl RenderedTurn<'_> {
         }
     }
 
+    fn reasoning_field(&self) -> &str {
+        let named = self.dialect.and_then(|dialect| dialect.reasoning.first());
+        named.map_or("reasoning_content", String::as_str)
+    }
+
     fn id(&self) -> String {
         format!("00000000-0000-4000-8000-{:012x}", self.number)
     }
@@ -289,6 +302,9 @@ impl RenderedTurn<'_> {
     fn usage(&self) -> Value {
         if let Some(told) = &self.reply.usage_told {
             return told.clone();
+        }
+        if let Some(dialect) = self.dialect {
+            return dialect::usage(dialect, &self.usage);
         }
         let Usage { prompt, hit, output, reasoning } = self.usage;
         json!({
@@ -306,7 +322,7 @@ impl RenderedTurn<'_> {
     fn completion(&self) -> Value {
         let mut message = json!({"role": "assistant", "content": self.content.text});
         if self.content.thinks {
-            set(&mut message, "reasoning_content", self.content.reasoning.as_str().into());
+            set(&mut message, self.reasoning_field(), self.content.reasoning.as_str().into());
         }
         if !self.content.calls.is_empty() {
             let calls = self.content.calls.iter().enumerate().map(|(at, call)| {

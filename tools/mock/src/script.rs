@@ -46,6 +46,8 @@ pub struct ScriptedReply {
     pub retry_after: Option<String>,
     /// Token counts that replace the computed ones.
     pub usage: UsageOverride,
+    /// The media type of `raw`.
+    pub media_type: Option<String>,
     /// A value to send as `usage`, of any type.
     pub usage_told: Option<serde_json::Value>,
     /// The behaviours that `random` chooses from.

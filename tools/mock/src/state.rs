@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::answer::Response;
 use super::cache::{self, Cache, Canonical};
 use super::content::Content;
+use super::dialect;
 use super::http::Incoming;
 use super::refusal::RefusedRequest;
 use super::render::{self, RenderedTurn};
@@ -17,6 +18,7 @@ use super::route::{self, Route};
 use super::schema::RequestMessage;
 use super::validate::{self, Accepted};
 use super::{Behaviour, Exchange, Options, ReceivedRequest, Replies, ScriptedReply};
+use config::Dialect;
 use model::Usage;
 
 /// The default choices of `random`: mostly answers, and temporary failures.
@@ -37,6 +39,8 @@ const RANDOM_MIX: [Behaviour; 10] = [
 #[derive(Debug)]
 pub(super) struct State {
     options: Options,
+    /// Unless it is DeepSeek's own.
+    dialect: Option<Dialect>,
     source: Replies,
     cache: Cache,
     random: fastrand::Rng,
@@ -90,6 +94,8 @@ impl State {
             arrived: 0,
             exchanges: VecDeque::new(),
             log,
+            dialect: (options.dialect != dialect::DEEPSEEK)
+                .then(|| dialect::named(&options.dialect).unwrap_or_default()),
             options,
         }
     }
@@ -148,6 +154,9 @@ impl State {
             Route::Models => Ok(FaultDecision::of(Response::json(200, models(options)))),
             Route::Balance => Ok(FaultDecision::of(Response::json(200, BALANCE))),
             Route::Chat { beta } => {
+                if let Some(dialect) = &self.dialect {
+                    dialect::check(dialect, &request.json)?;
+                }
                 let accepted = validate::chat(request, options, beta, in_flight)?;
                 let reply = self.source.take(request);
                 let reply =
@@ -185,6 +194,7 @@ impl State {
             usage,
             streams: body.streams(),
             names_usage: body.wants_usage(),
+            dialect: self.dialect.as_ref(),
         };
         let is_endless = Behaviour::ENDLESS_TEXTS.contains(&behaviour);
         let piece = if is_endless { cache::tokens(&content.text) } else { 0 };

@@ -36,7 +36,11 @@ async fn start(replies: Vec<ScriptedReply>, options: Options) -> Server {
 
 fn client(server: &Server, bounds: AnswerBounds, key: Option<&str>) -> DeepSeekClient {
     let key = key.map(|key| Secret::from(key.to_owned()));
-    DeepSeekClient::with_bounds(bounds, &server.base_url(), key, "THE_KEY".to_owned()).unwrap()
+    let llm = config::Llm {
+        api_key_env: "THE_KEY".to_owned(),
+        ..config::resolve_layers(&config::Inputs::default()).unwrap().config.llm
+    };
+    DeepSeekClient::new(&llm, &server.base_url(), key).unwrap().within(bounds)
 }
 
 fn request(text: &str) -> ChatRequest {
@@ -50,6 +54,7 @@ fn request(text: &str) -> ChatRequest {
         max_bytes: 4000,
         tools: Vec::new(),
         tool_choice: ToolChoice::Auto,
+        dialect: dialect::named(dialect::DEEPSEEK).unwrap().into(),
         messages: vec![ChatMessage::User { content: text.into() }],
     }
 }
@@ -86,6 +91,10 @@ const fn expected(behaviour: Behaviour) -> &'static str {
         | Behaviour::OneByteWrites
         | Behaviour::Gzip
         | Behaviour::Slow
+        | Behaviour::EofNoDone
+        | Behaviour::DoneWithoutBlankLine
+        | Behaviour::WrongContentType
+        | Behaviour::NonstreamEmptyLines
         | Behaviour::Random => "reply",
         Behaviour::ReasoningOnly
         | Behaviour::ToolCall
@@ -106,12 +115,10 @@ const fn expected(behaviour: Behaviour) -> &'static str {
         | Behaviour::StallAfterHeaders
         | Behaviour::StallMid => "timed_out",
         Behaviour::ResetBeforeHeaders | Behaviour::ResetMid => "transport",
-        Behaviour::EofNoDone | Behaviour::DoneWithoutBlankLine => "truncated",
         Behaviour::MalformedJsonEvent
-        | Behaviour::WrongContentType
         | Behaviour::HtmlPage
         | Behaviour::EndlessLine
-        | Behaviour::NonstreamEmptyLines => "malformed",
+        | Behaviour::Raw => "malformed",
         Behaviour::ErrorEvent => "interrupted",
         Behaviour::Http400 | Behaviour::Http413 | Behaviour::Http422 => "invalid_request",
         Behaviour::Http401 => "auth",
@@ -213,9 +220,9 @@ async fn an_interrupted_answer_reports_what_arrived() {
         assert!((1..4).contains(&partial.bytes), "{error:?}");
         assert_eq!(partial.usage, None);
     }
-    let error = outcome(reply(Behaviour::EofNoDone), PATIENT).await.0.unwrap_err();
-    assert_eq!(error.partial().unwrap().bytes, 4);
-    assert_eq!(error.usage().unwrap().output, 1);
+    // It gave its reason, so it is whole.
+    let whole = outcome(reply(Behaviour::EofNoDone), PATIENT).await.0.unwrap();
+    assert_eq!((whole.content.as_str(), whole.usage.unwrap().output), ("four", 1));
 }
 
 #[tokio::test]

@@ -7,6 +7,9 @@ use tokio::time::Instant;
 
 use super::{Awaited, ModelError, Partial};
 
+/// How long to wait for the counts of an answer that has ended.
+const LAST_COUNTS: Duration = Duration::from_secs(5);
+
 /// The limits of one attempt: how long it may take, in parts and in total, and how large the answer may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnswerBounds {
@@ -55,12 +58,20 @@ pub(super) struct Watch {
     start: Instant,
     last_sign: Instant,
     waiting_for_token: bool,
+    has_ended: bool,
     bytes: u64,
 }
 
 impl Watch {
     pub(super) const fn new(bounds: AnswerBounds, start: Instant) -> Self {
-        Self { bounds, start, last_sign: start, waiting_for_token: true, bytes: 0 }
+        Self {
+            bounds,
+            start,
+            last_sign: start,
+            waiting_for_token: true,
+            has_ended: false,
+            bytes: 0,
+        }
     }
 
     /// Records received bytes. Returns false when they exceed the limit.
@@ -81,9 +92,15 @@ impl Watch {
         self.waiting_for_token = false;
     }
 
+    /// Records that the answer has ended, although the response may go on.
+    pub(super) const fn ended(&mut self) {
+        self.has_ended = true;
+    }
+
     /// Returns the earliest deadline, and which timeout it is.
     pub(super) fn next(&self) -> (Instant, Passed) {
         let AnswerBounds { first_token, idle, whole, .. } = self.bounds;
+        let idle = if self.has_ended { idle.min(LAST_COUNTS) } else { idle };
         let silence = (self.last_sign + idle, Passed { what: Awaited::Byte, after: idle });
         let end = (self.start + whole, Passed { what: Awaited::End, after: whole });
         let token =

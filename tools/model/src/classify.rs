@@ -23,7 +23,7 @@ pub(super) struct ProviderRefusal<'a> {
 /// Classifies a refusal; `model` is the one that was asked for, and `key` the key that was sent.
 pub(super) fn classify_refusal(
     refusal: &ProviderRefusal<'_>,
-    model: Option<&str>,
+    model: &str,
     key: Option<&Secret>,
 ) -> ModelError {
     let body = String::from_utf8_lossy(refusal.body);
@@ -34,7 +34,9 @@ pub(super) fn classify_refusal(
     let ProviderRefusal { status, retry_after, .. } = *refusal;
     match (status, topic(&message)) {
         // A page is the answer of a proxy or a firewall, which knows nothing of the key.
-        (403, None) if is_page(&body) => ModelError::InvalidRequest { status, message },
+        (403, None) if is_page(&body) => {
+            ModelError::InvalidRequest { status, message, parameter: None }
+        }
         (401 | 403, _) => ModelError::Auth { message },
         (402, _) | (_, Some(Topic::Quota)) => ModelError::Quota { message },
         (429, _) => ModelError::RateLimited { message, retry_after },
@@ -42,9 +44,11 @@ pub(super) fn classify_refusal(
         (408 | 500.., _) => ModelError::Server { status, message, retry_after },
         // A message that the model does not exist need not say which.
         _ => {
-            let unnamed = model.filter(|model| !message.contains(model));
-            let asked = unnamed.map(|model| format!(" (the model asked for is `{model}`)"));
-            ModelError::InvalidRequest { status, message: message + &asked.unwrap_or_default() }
+            let named = message.contains(model);
+            let asked =
+                if named { String::new() } else { format!(" (the model asked for is `{model}`)") };
+            let message = message + &asked;
+            ModelError::InvalidRequest { status, message, parameter: parameter(&body) }
         }
     }
 }
@@ -142,6 +146,14 @@ fn is_page(body: &str) -> bool {
     body.trim_start().starts_with('<')
 }
 
+/// Returns what the error of a body says is wrong with the request.
+fn parameter(body: &str) -> Option<String> {
+    let json: Value = serde_json::from_str(body).ok()?;
+    let named =
+        ["/error/param", "/param"].into_iter().find_map(|path| json.pointer(path)?.as_str());
+    named.map(str::to_owned)
+}
+
 /// Finds the message of a JSON error in any of the places where servers put it.
 fn text_of(json: &Value) -> Option<String> {
     match json {
@@ -160,7 +172,7 @@ mod tests {
 
     fn class(status: u16, body: &str) -> &'static str {
         let refused = ProviderRefusal { status, retry_after: None, body: body.as_bytes() };
-        classify_refusal(&refused, Some("deepseek-flash"), None).class().name()
+        classify_refusal(&refused, "deepseek-flash", None).class().name()
     }
 
     #[test]

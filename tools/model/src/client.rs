@@ -1,10 +1,14 @@
 //! The HTTP client: makes one attempt of one request. `sse`, `reply` and `classify` interpret the bytes; callers retry.
 
+use std::collections::BTreeMap;
 use std::error::Error;
+use std::fmt;
 use std::io;
 use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use config::FinishReasons;
 use config::access::Secret;
 use futures_util::future::BoxFuture;
 use reqwest::header::{
@@ -14,12 +18,13 @@ use reqwest::{Client, Response, StatusCode, Url};
 use thiserror::Error;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::body::BodyReader;
 use super::bounds::{AnswerBounds, Watch};
 use super::classify::{self, ProviderRefusal};
-use super::reply::{Assembly, StreamState, partial_of_whole};
+use super::reply::{AnswerForm, Assembly, StreamState};
 use super::{
-    Awaited, ChatModel, ChatRequest, ModelError, ModelReply, Partial, ReplyDelta, SseEvent,
-    SseParser,
+    Awaited, ChatModel, ChatRequest, ModelError, ModelReply, Partial, ReplyDelta, SpokenDialect,
+    SseError, SseEvent,
 };
 
 /// Maximum size of an event's frame, on top of the answer's own limit, in bytes. Answers usually come one token at a
@@ -47,6 +52,14 @@ pub enum ClientError {
         /// The host of the URL.
         host: String,
     },
+    /// `llm.dialect` names no dialect.
+    #[error("llm.dialect is {name:?}, which is none of: auto, {known}")]
+    Dialect {
+        /// The setting.
+        name: String,
+        /// The names of all dialects.
+        known: String,
+    },
     /// The key cannot be sent as a header.
     #[error("the API key contains characters that cannot be sent")]
     Key,
@@ -56,7 +69,6 @@ pub enum ClientError {
 }
 
 /// A client for DeepSeek, or for any server with a compatible API.
-#[derive(Debug)]
 pub struct DeepSeekClient {
     http: Client,
     url: Url,
@@ -64,6 +76,21 @@ pub struct DeepSeekClient {
     bounds: AnswerBounds,
     key: Option<Secret>,
     key_variable: String,
+    finish_reasons: FinishReasons,
+    /// The dialect of the server, with nothing refused.
+    dialect: SpokenDialect,
+    /// The dialects of models of which the server refused something.
+    corrected: Mutex<BTreeMap<String, SpokenDialect>>,
+    keep: Option<Keep>,
+}
+
+/// Keeps what a server refused, by model.
+type Keep = Box<dyn Fn(&BTreeMap<String, SpokenDialect>) + Send + Sync>;
+
+impl fmt::Debug for DeepSeekClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeepSeekClient").field("url", &self.url.as_str()).finish_non_exhaustive()
+    }
 }
 
 impl DeepSeekClient {
@@ -75,21 +102,51 @@ impl DeepSeekClient {
         key: Option<Secret>,
     ) -> Result<Self, ClientError> {
         let bounds = AnswerBounds::from(llm);
-        Self::with_bounds(bounds, base_url, key, llm.api_key_env.clone())
-    }
-
-    /// Like `new`, with the bounds given directly. `key_variable` is the environment variable named in the error about
-    /// a missing key.
-    pub fn with_bounds(
-        bounds: AnswerBounds,
-        base_url: &str,
-        key: Option<Secret>,
-        key_variable: String,
-    ) -> Result<Self, ClientError> {
         let url = endpoint(base_url)?;
+        let dialect = SpokenDialect::at(llm, &url);
+        if !llm.dialects.contains_key(&dialect.name) {
+            let known = llm.dialects.keys().cloned().collect::<Vec<_>>().join(", ");
+            return Err(ClientError::Dialect { name: dialect.name, known });
+        }
         let headers = headers(key.as_ref())?;
         let http = http(&url, bounds.connect).map_err(ClientError::Setup)?;
-        Ok(Self { http, url, headers, bounds, key, key_variable })
+        let key_variable = llm.api_key_env.clone();
+        let finish_reasons = llm.finish_reasons.clone();
+        let corrected = Mutex::default();
+        Ok(Self {
+            http,
+            url,
+            headers,
+            bounds,
+            key,
+            key_variable,
+            finish_reasons,
+            dialect,
+            corrected,
+            keep: None,
+        })
+    }
+
+    /// Replaces the bounds of an answer.
+    #[must_use]
+    pub fn within(self, bounds: AnswerBounds) -> Self {
+        Self { bounds, ..self }
+    }
+
+    /// Uses what is known of the server from earlier: the dialects of models of which it refused something. `keep` is
+    /// called with all of them when one is added.
+    #[must_use]
+    pub fn knowing(self, corrected: BTreeMap<String, SpokenDialect>, keep: Keep) -> Self {
+        Self { corrected: Mutex::new(corrected), keep: Some(keep), ..self }
+    }
+
+    /// Returns the address that requests are sent to.
+    pub const fn address(&self) -> &Url {
+        &self.url
+    }
+
+    fn lock_corrected(&self) -> MutexGuard<'_, BTreeMap<String, SpokenDialect>> {
+        self.corrected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn run(
@@ -102,27 +159,36 @@ impl DeepSeekClient {
         watch.bytes(0, Instant::now());
         let status = response.status();
         if status != StatusCode::OK {
-            return Err(self.refused(response, Some(&request.model), &mut watch).await);
+            return Err(self.refused(response, &request.model, &mut watch).await);
         }
+        let kind = response.headers().get(CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or("?"));
+        let kind = kind.unwrap_or("nothing").to_owned();
         let max_event_bytes = request.max_bytes.saturating_add(MAX_FRAME_BYTES);
-        let max_event_bytes = usize::try_from(max_event_bytes).unwrap_or(usize::MAX);
-        if !is_event_stream(&response) {
-            return Err(self.not_a_stream(response, &mut watch, max_event_bytes).await);
-        }
-
-        let mut parser = SseParser::new(max_event_bytes);
-        let mut assembly = Assembly::new(request, self.key.as_ref());
+        let mut body = BodyReader::new(usize::try_from(max_event_bytes).unwrap_or(usize::MAX));
+        let form = AnswerForm {
+            dialect: &request.dialect,
+            reasons: &self.finish_reasons,
+            key: self.key.as_ref(),
+        };
+        let mut assembly = Assembly::new(request, form);
         loop {
-            let partial = assembly.partial(parser.unfinished());
-            let Some(bytes) = self.read(&mut response, &mut watch, partial).await? else {
-                return Err(ModelError::Truncated { partial });
+            let partial = assembly.partial(body.unfinished());
+            let bytes = match self.read(&mut response, &mut watch, partial).await {
+                Ok(Some(bytes)) => bytes,
+                Ok(None) => break,
+                // The answer has ended; only counts are missing.
+                Err(_) if assembly.has_ended() => break,
+                Err(error) => return Err(error),
             };
-            parser.feed(&bytes);
+            let unreadable = |error: SseError, partial| {
+                let message = error.to_string();
+                ModelError::Malformed { message, partial }
+            };
+            body.feed(&bytes).map_err(|error| unreadable(error, partial))?;
             loop {
-                let event = parser.next_event().map_err(|error| ModelError::Malformed {
-                    message: error.to_string(),
-                    partial: assembly.partial(parser.unfinished()),
-                })?;
+                let event = body
+                    .next_event()
+                    .map_err(|error| unreadable(error, assembly.partial(body.unfinished())))?;
                 let Some(event) = event else { break };
                 match event {
                     SseEvent::Comment => deltas(ReplyDelta::KeepAlive),
@@ -130,7 +196,7 @@ impl DeepSeekClient {
                         StreamState::Open => watch.event(Instant::now()),
                         StreamState::Done => {
                             drained(response).await;
-                            return assembly.finish();
+                            return assembly.finish(&body, &kind, deltas);
                         }
                     },
                 }
@@ -138,26 +204,12 @@ impl DeepSeekClient {
             if assembly.has_tokens() {
                 watch.token();
             }
-        }
-    }
-
-    /// Checks the server and the key by requesting the list of models, the cheapest request that shows both. Costs nothing.
-    ///
-    /// A server without such a list passes.
-    pub async fn check_access(&self) -> Result<(), ModelError> {
-        let mut url = self.url.clone();
-        url.set_path(&self.url.path().replace("/chat/completions", "/models"));
-        let mut watch = Watch::new(self.bounds, Instant::now());
-        let sent = self.http.get(url).headers(self.headers.clone()).send();
-        let response = within(&watch, Partial::default(), sent).await?;
-        let response = response.map_err(|error| self.broken(error, Partial::default()))?;
-        match response.status() {
-            StatusCode::OK if is_page(&response) => {
-                Err(self.not_a_stream(response, &mut watch, MAX_REFUSAL_BYTES).await)
+            if assembly.has_ended() {
+                watch.ended();
             }
-            StatusCode::OK | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => Ok(()),
-            _ => Err(self.refused(response, None, &mut watch).await),
         }
+        assembly.last(&mut body, deltas)?;
+        assembly.finish(&body, &kind, deltas)
     }
 
     /// Sends the request and waits for the headers of the answer.
@@ -174,7 +226,7 @@ impl DeepSeekClient {
             }
         }
         let sent = self.http.post(self.url.clone()).headers(headers).body(request.body()).send();
-        within(watch, Partial::default(), sent).await?.map_err(|error| {
+        in_time(watch, Partial::default(), sent).await?.map_err(|error| {
             if error.is_connect() && error.is_timeout() {
                 let seconds = self.bounds.connect.as_secs();
                 let partial = Partial::default();
@@ -192,7 +244,7 @@ impl DeepSeekClient {
         watch: &mut Watch,
         partial: Partial,
     ) -> Result<Option<bytes::Bytes>, ModelError> {
-        let bytes = within(watch, partial, response.chunk()).await?;
+        let bytes = in_time(watch, partial, response.chunk()).await?;
         let bytes = bytes.map_err(|error| self.broken(error, partial))?;
         let count = bytes.as_ref().map_or(0, |bytes| bytes.len() as u64);
         if !watch.bytes(count, Instant::now()) {
@@ -202,11 +254,10 @@ impl DeepSeekClient {
         Ok(bytes)
     }
 
-    /// Reads a body that is not a stream, up to about `most` bytes. If the connection breaks, what was read so far is
-    /// enough.
-    async fn body(&self, mut response: Response, watch: &mut Watch, most: usize) -> Vec<u8> {
+    /// Reads the body of a refusal. If the connection breaks, what was read so far is enough.
+    async fn refusal(&self, mut response: Response, watch: &mut Watch) -> Vec<u8> {
         let mut body = Vec::new();
-        while body.len() < most {
+        while body.len() < MAX_REFUSAL_BYTES {
             match self.read(&mut response, watch, Partial::default()).await {
                 Ok(Some(bytes)) => body.extend_from_slice(&bytes),
                 Ok(None) | Err(_) => break,
@@ -215,17 +266,12 @@ impl DeepSeekClient {
         body
     }
 
-    async fn refused(
-        &self,
-        response: Response,
-        model: Option<&str>,
-        watch: &mut Watch,
-    ) -> ModelError {
+    async fn refused(&self, response: Response, model: &str, watch: &mut Watch) -> ModelError {
         let status = response.status().as_u16();
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
         let retry_after =
             header(RETRY_AFTER).and_then(|value| classify::retry_after(value, header(DATE)));
-        let body = self.body(response, watch, MAX_REFUSAL_BYTES).await;
+        let body = self.refusal(response, watch).await;
         let refusal = ProviderRefusal { status, retry_after, body: &body };
         let error = classify::classify_refusal(&refusal, model, self.key.as_ref());
         if let (ModelError::Auth { message }, None) = (&error, &self.key) {
@@ -234,23 +280,6 @@ impl DeepSeekClient {
             return ModelError::Auth { message };
         }
         error
-    }
-
-    /// Returns the error for a body that is not a stream. A whole answer in JSON, of up to about `most` bytes, is paid for.
-    async fn not_a_stream(&self, response: Response, watch: &mut Watch, most: usize) -> ModelError {
-        let kind = response.headers().get(CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or("?"));
-        let kind = kind.unwrap_or("nothing").to_owned();
-        let length = response.content_length().unwrap_or_default();
-        let (body, partial) = if kind.contains("json") {
-            let body = self.body(response, watch, most).await;
-            let partial = partial_of_whole(&body, length);
-            (body, partial)
-        } else {
-            (self.body(response, watch, MAX_REFUSAL_BYTES).await, Partial::default())
-        };
-        let text = classify::masked_text(&String::from_utf8_lossy(&body), self.key.as_ref());
-        let message = format!("expected a stream of events, got {kind}: {text}");
-        ModelError::Malformed { message, partial }
     }
 
     /// Converts a transport error: a failed connection, or framing or compression that cannot be decoded.
@@ -285,10 +314,22 @@ impl ChatModel for DeepSeekClient {
     ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         Box::pin(self.run(request, deltas))
     }
+
+    fn dialect(&self, model: &str) -> SpokenDialect {
+        self.lock_corrected().get(model).unwrap_or(&self.dialect).clone()
+    }
+
+    fn remember(&self, model: &str, dialect: &SpokenDialect) {
+        let mut corrected = self.lock_corrected();
+        corrected.insert(model.to_owned(), dialect.clone());
+        if let Some(keep) = &self.keep {
+            keep(&corrected);
+        }
+    }
 }
 
 /// Waits for `future` until the earliest deadline of `watch`.
-async fn within<T>(
+async fn in_time<T>(
     watch: &Watch,
     partial: Partial,
     future: impl Future<Output = T>,
@@ -301,19 +342,6 @@ async fn within<T>(
 async fn drained(mut response: Response) {
     let end = async { while let Ok(Some(_)) = response.chunk().await {} };
     drop(timeout(LAST_BYTES, end).await);
-}
-
-/// Returns whether a response is a stream of events. One without a content type is assumed to be.
-fn is_event_stream(response: &Response) -> bool {
-    response.headers().get(CONTENT_TYPE).is_none_or(|kind| {
-        kind.to_str().is_ok_and(|kind| kind.trim_start().starts_with("text/event-stream"))
-    })
-}
-
-/// Returns whether a response is a web page.
-fn is_page(response: &Response) -> bool {
-    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    kind.is_some_and(|kind| kind.trim_start().starts_with("text/html"))
 }
 
 /// Returns whether an error means that the server does not speak TLS.

@@ -40,7 +40,8 @@ fn asked(
         is_over.recv().unwrap_err();
     });
     let key = Some(Secret::from("sk-1".to_owned()));
-    let client = DeepSeekClient::with_bounds(bounds, &base, key, "KEY".to_owned()).unwrap();
+    let llm = config::resolve_layers(&config::Inputs::default()).unwrap().config.llm;
+    let client = DeepSeekClient { bounds, ..DeepSeekClient::new(&llm, &base, key).unwrap() };
     let request = ChatRequest {
         role: AgentRole::Editor,
         run: "run".to_owned(),
@@ -51,6 +52,7 @@ fn asked(
         max_bytes: 1000,
         tools: Vec::new(),
         tool_choice: ToolChoice::Auto,
+        dialect: llm.dialects["deepseek"].clone().into(),
         messages: Vec::new(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -131,10 +133,25 @@ fn endless_headers_are_an_error() {
 }
 
 #[test]
-fn an_answer_without_its_end_marker_times_out() {
+fn an_answer_that_gave_its_reason_is_complete_without_an_end_marker() {
     let text = ANSWER.replace("data: [DONE]\n\n", "");
-    let reply =
-        of(format!("{STREAM}transfer-encoding: chunked\r\n\r\n{:x}\r\n{text}\r\n", text.len()));
+    let chunked =
+        format!("{STREAM}transfer-encoding: chunked\r\n\r\n{:x}\r\n{text}\r\n", text.len());
+    // The connection stays open, or breaks.
+    for body in [
+        chunked.clone(),
+        format!("{chunked}zz"),
+        format!("{STREAM}content-length: 20\r\n\r\n{text}"),
+    ] {
+        let reply = of(body.clone());
+        let is_cut = body.contains("content-length");
+        assert_eq!(reply.is_err(), is_cut, "{reply:?}");
+    }
+    let unfinished = text.replace("\"stop\"", "null");
+    let reply = of(format!(
+        "{STREAM}transfer-encoding: chunked\r\n\r\n{:x}\r\n{unfinished}\r\n",
+        unfinished.len()
+    ));
     assert!(matches!(reply, Err(ModelError::TimedOut { what: Awaited::Byte, .. })), "{reply:?}");
 }
 

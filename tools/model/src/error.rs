@@ -81,6 +81,9 @@ pub enum ModelError {
         status: u16,
         /// The provider's message.
         message: String,
+        /// What of the request the provider says is wrong.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        parameter: Option<String>,
     },
     /// 5xx.
     #[error("the provider failed with status {status}: {message}")]
@@ -252,8 +255,9 @@ impl ModelError {
 
     /// Returns whether the same request may succeed a little later.
     ///
-    /// True if the network, the server or the load was at fault, or if the answer was missing or unreadable: none of
-    /// these needs to happen again. False if the same request would fail again, or was answered in full.
+    /// True if the network, the server or the load was at fault, or if the answer was cut: none of these needs to happen
+    /// again. False if the same request would fail again, as it does at a server whose answers cannot be read, or was
+    /// answered in full.
     pub const fn retryable(&self) -> bool {
         match self {
             Self::RateLimited { .. }
@@ -262,13 +266,13 @@ impl ModelError {
             | Self::TimedOut { .. }
             | Self::Truncated { .. }
             | Self::Interrupted { .. }
-            | Self::Malformed { .. }
             | Self::OutOfCapacity { .. }
             | Self::Lost => true,
             Self::Auth { .. }
             | Self::Quota { .. }
             | Self::ContextTooLong { .. }
             | Self::InvalidRequest { .. }
+            | Self::Malformed { .. }
             | Self::Empty { .. }
             | Self::Length { .. }
             | Self::ContentFilter { .. } => false,
@@ -283,6 +287,7 @@ impl ModelError {
                 | Self::Quota { .. }
                 | Self::ContextTooLong { .. }
                 | Self::InvalidRequest { .. }
+                | Self::Malformed { .. }
                 | Self::ContentFilter { .. }
         )
     }

@@ -1,18 +1,22 @@
 //! The provider: requests, answers, errors and prices.
 
+mod body;
 mod bounds;
 mod chunk;
 mod classify;
 mod client;
+mod dialect;
 mod error;
 pub mod price;
 mod reply;
 pub mod retry;
 mod sse;
+mod thought;
 mod wire;
 
 pub use bounds::AnswerBounds;
 pub use client::{ClientError, DeepSeekClient};
+pub use dialect::SpokenDialect;
 pub use error::{Awaited, ErrorClass, ModelError, Partial};
 pub use sse::{SseError, SseEvent, SseParser};
 pub use wire::{
@@ -28,13 +32,24 @@ use futures_util::future::BoxFuture;
 pub trait ChatModel: Send + Sync + 'static {
     /// Sends `request` and passes the answer to `deltas` as it arrives.
     ///
-    /// Succeeds only when the answer is complete (`[DONE]` seen, finish reason `stop` or `tool_calls`, not empty).
+    /// Succeeds only when the answer is complete (`[DONE]` or a finish reason was seen) and not empty.
     /// The deltas of a failed attempt must not be used.
     fn attempt<'a>(
         &'a self,
         request: &'a ChatRequest,
         deltas: &'a mut (dyn FnMut(ReplyDelta) + Send),
     ) -> BoxFuture<'a, Result<ModelReply, ModelError>>;
+
+    /// Returns the dialect in which requests to `model` are written.
+    fn dialect(&self, model: &str) -> SpokenDialect {
+        let _ = model;
+        SpokenDialect::default()
+    }
+
+    /// Remembers that the server answered a request to `model` that was written in `dialect`.
+    fn remember(&self, model: &str, dialect: &SpokenDialect) {
+        let _ = (model, dialect);
+    }
 }
 
 /// A model that always fails, for code that never calls one.
@@ -48,6 +63,10 @@ impl ChatModel for NoModel {
         _: &'a mut (dyn FnMut(ReplyDelta) + Send),
     ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         let message = "no model is available here".to_owned();
-        Box::pin(std::future::ready(Err(ModelError::InvalidRequest { status: 0, message })))
+        Box::pin(std::future::ready(Err(ModelError::InvalidRequest {
+            status: 0,
+            message,
+            parameter: None,
+        })))
     }
 }

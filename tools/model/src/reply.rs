@@ -1,11 +1,12 @@
-//! Assembles the events of a stream into an answer, or the reason why there is none. Pure: the client reads and waits.
-
-use std::collections::BTreeMap;
+//! Assembles the events of an answer, or the reason why there is none. Pure: the client reads and waits.
 
 use config::access::Secret;
+use config::{Dialect, FinishReasons};
 
-use super::chunk::{CallDelta, Chunk};
+use super::body::BodyReader;
+use super::chunk::{CallPiece, ChoicePiece, Chunk};
 use super::classify;
+use super::thought::{SplitText, ThoughtSplitter, closed_only};
 use super::{
     ChatRequest, FinishReason, ModelError, ModelReply, Partial, ReplyDelta, ToolCall, Usage,
 };
@@ -22,11 +23,19 @@ pub(super) enum StreamState {
     Done,
 }
 
-/// An answer being assembled.
-#[derive(Debug, Default)]
-pub(super) struct Assembly<'a> {
+/// What is known of how the server writes its answers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AnswerForm<'a> {
+    pub(super) dialect: &'a Dialect,
+    pub(super) reasons: &'a FinishReasons,
     /// The key that was sent; masked in errors.
-    key: Option<&'a Secret>,
+    pub(super) key: Option<&'a Secret>,
+}
+
+/// An answer being assembled.
+#[derive(Debug)]
+pub(super) struct Assembly<'a> {
+    form: AnswerForm<'a>,
     max_tokens: u32,
     max_bytes: u64,
     /// True if tools were offered to the model.
@@ -35,21 +44,41 @@ pub(super) struct Assembly<'a> {
     model: String,
     content: String,
     reasoning: String,
-    /// The tool calls, by their index in the answer.
-    calls: BTreeMap<usize, ToolCall>,
-    finish: Option<FinishReason>,
+    splitter: ThoughtSplitter,
+    /// The tool calls, with their indices in the answer.
+    calls: Vec<(Option<u64>, ToolCall)>,
+    finish: Option<String>,
+    /// True once `[DONE]`, or a whole answer, was read.
+    done: bool,
     usage: Option<Usage>,
     events: u64,
+    /// True once a field of an answer was read.
+    has_choice: bool,
     /// Bytes of text, reasoning, tool calls and of text that is not read.
     bytes: u64,
 }
 
 impl<'a> Assembly<'a> {
-    /// Creates an empty answer; `key` is the key that was sent.
-    pub(super) fn new(request: &ChatRequest, key: Option<&'a Secret>) -> Self {
-        let ChatRequest { max_tokens, max_bytes, .. } = *request;
-        let offers_tools = !request.tools.is_empty();
-        Self { key, max_tokens, max_bytes, offers_tools, ..Self::default() }
+    /// Creates an empty answer.
+    pub(super) fn new(request: &ChatRequest, form: AnswerForm<'a>) -> Self {
+        Self {
+            form,
+            max_tokens: request.max_tokens,
+            max_bytes: request.max_bytes,
+            offers_tools: !request.tools.is_empty(),
+            id: String::new(),
+            model: String::new(),
+            content: String::new(),
+            reasoning: String::new(),
+            splitter: ThoughtSplitter::default(),
+            calls: Vec::new(),
+            finish: None,
+            done: false,
+            usage: None,
+            events: 0,
+            has_choice: false,
+            bytes: 0,
+        }
     }
 
     /// Adds the data of one event and passes its text on. An answer that exceeds `max_bytes` is cut; the server should
@@ -60,44 +89,32 @@ impl<'a> Assembly<'a> {
         deltas: &mut (dyn FnMut(ReplyDelta) + Send),
     ) -> Result<StreamState, ModelError> {
         match data.trim() {
-            "[DONE]" => return Ok(StreamState::Done),
+            "[DONE]" => {
+                self.done = true;
+                return Ok(StreamState::Done);
+            }
             "" => return Ok(StreamState::Open),
             _ => {}
         }
-        let chunk: Chunk = serde_json::from_str(data).map_err(|error| ModelError::Malformed {
-            message: format!("an event is invalid: {error}"),
-            partial: self.partial(0),
-        })?;
+        let chunk =
+            Chunk::read(data, self.form.dialect).map_err(|error| ModelError::Malformed {
+                message: format!("an event is invalid: {error}"),
+                partial: self.partial(0),
+            })?;
         if let Some(error) = &chunk.error {
-            return Err(classify::in_stream(error, self.key, self.partial(0)));
+            return Err(classify::in_stream(error, self.form.key, self.partial(0)));
         }
         self.events += 1;
         // Reported tokens are spent: a count that shrinks later is ignored.
-        self.usage = match (chunk.usage(), self.usage) {
+        self.usage = match (chunk.usage, self.usage) {
             (Some(told), Some(before)) => Some(told.at_least(before.prompt, before.output)),
             (told, before) => told.or(before),
         };
         keep_first(&mut self.id, chunk.id);
         keep_first(&mut self.model, chunk.model);
-        for choice in chunk.choices {
-            self.finish = choice.finish_reason.or(self.finish);
-            // Thinking starts with an empty piece of reasoning, and text with an empty piece of text; neither is passed on.
-            let called: usize = choice.delta.tool_calls.iter().map(CallDelta::bytes).sum();
-            let hidden = called + choice.unread();
-            let (reasoning, text) = (choice.delta.reasoning_content, choice.delta.content);
-            self.bytes += (reasoning.len() + text.len() + hidden) as u64;
-            if !reasoning.is_empty() {
-                self.reasoning.push_str(&reasoning);
-                deltas(ReplyDelta::Reasoning(reasoning));
-            }
-            if !text.is_empty() {
-                self.content.push_str(&text);
-                deltas(ReplyDelta::Text(text));
-            }
-            if hidden > 0 {
-                deltas(ReplyDelta::Hidden(hidden));
-            }
-            choice.delta.tool_calls.into_iter().for_each(|piece| self.call(piece));
+        if let Some(piece) = chunk.choice {
+            self.has_choice = true;
+            self.piece(piece, deltas);
         }
         if self.bytes > self.max_bytes {
             return Err(ModelError::Length { max_tokens: self.max_tokens, usage: self.usage });
@@ -105,16 +122,92 @@ impl<'a> Assembly<'a> {
         Ok(StreamState::Open)
     }
 
+    /// Adds what is left at the end of the response: a whole answer, or an event without the blank line after it. What
+    /// cannot be read was cut.
+    pub(super) fn last(
+        &mut self,
+        body: &mut BodyReader,
+        deltas: &mut (dyn FnMut(ReplyDelta) + Send),
+    ) -> Result<(), ModelError> {
+        let Ok(Some(last)) = body.last_event() else { return Ok(()) };
+        match self.event(&last, deltas) {
+            Ok(_) => self.done |= body.is_whole(),
+            Err(ModelError::Malformed { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn piece(&mut self, piece: ChoicePiece, deltas: &mut (dyn FnMut(ReplyDelta) + Send)) {
+        self.finish = piece.finish_reason.filter(|it| !it.is_empty()).or(self.finish.take());
+        let called: usize = piece.calls.iter().map(CallPiece::bytes).sum();
+        let hidden = called + piece.unread;
+        self.bytes += (piece.reasoning.len() + piece.text.len() + hidden) as u64;
+        self.hear(SplitText { reasoning: piece.reasoning, text: String::new() }, deltas);
+        let split = self.splitter.split(&piece.text);
+        self.hear(split, deltas);
+        if hidden > 0 {
+            deltas(ReplyDelta::Hidden(hidden));
+        }
+        piece.calls.into_iter().for_each(|piece| self.call(piece));
+    }
+
+    /// Adds text and passes it on. Thinking starts with an empty piece of reasoning, and text with an empty piece of text;
+    /// neither is passed on.
+    fn hear(
+        &mut self,
+        SplitText { reasoning, text }: SplitText,
+        deltas: &mut (dyn FnMut(ReplyDelta) + Send),
+    ) {
+        if !reasoning.is_empty() {
+            self.reasoning.push_str(&reasoning);
+            deltas(ReplyDelta::Reasoning(reasoning));
+        }
+        if !text.is_empty() {
+            self.content.push_str(&text);
+            deltas(ReplyDelta::Text(text));
+        }
+    }
+
     /// Adds a piece of a tool call.
-    fn call(&mut self, CallDelta { index, id, function }: CallDelta) {
-        if !self.offers_tools || (self.calls.len() >= MAX_CALLS && !self.calls.contains_key(&index))
-        {
+    fn call(&mut self, piece: CallPiece) {
+        if !self.offers_tools {
             return;
         }
-        let call = self.calls.entry(index).or_default();
-        keep_first(&mut call.id, id);
-        keep_first(&mut call.name, function.name);
-        call.arguments.push_str(&function.arguments);
+        let at = self.call_of(&piece);
+        if at.is_none() && self.calls.len() >= MAX_CALLS {
+            return;
+        }
+        if at.is_none() {
+            self.calls.push((piece.index, ToolCall::default()));
+        }
+        let at = at.unwrap_or(self.calls.len() - 1);
+        if let Some((_, call)) = self.calls.get_mut(at) {
+            keep_first(&mut call.id, piece.id);
+            keep_first(&mut call.name, piece.name);
+            call.arguments.push_str(&piece.arguments);
+        }
+    }
+
+    /// Returns the position of the call that a piece continues; `None` if it begins one.
+    ///
+    /// An id says more than an index, which some servers always send as 0. A named piece without an id begins a call if
+    /// the one before it is complete.
+    fn call_of(&self, piece: &CallPiece) -> Option<usize> {
+        let with_id = |(_, call): &(_, ToolCall)| call.id == piece.id;
+        if let Some(at) = self.calls.iter().position(with_id).filter(|_| !piece.id.is_empty()) {
+            return Some(at);
+        }
+        let same_index =
+            |(index, _): &(Option<u64>, _)| piece.index.is_none() || *index == piece.index;
+        let at = self.calls.iter().rposition(same_index)?;
+        let (_, call) = self.calls.get(at)?;
+        let is_new = if piece.id.is_empty() || call.id.is_empty() {
+            serde_json::from_str::<serde_json::Value>(&call.arguments).is_ok()
+        } else {
+            true
+        };
+        (piece.name.is_empty() || !is_new).then_some(at)
     }
 
     /// Returns what would be lost if the stream broke now; `unfinished` is the size of the incomplete event in bytes.
@@ -128,50 +221,68 @@ impl<'a> Assembly<'a> {
         self.bytes > 0
     }
 
-    /// Checks the answer after `[DONE]`.
+    /// Returns whether the answer is certain to be complete: the server gave a reason why it ended. Only counts may
+    /// follow.
+    pub(super) const fn has_ended(&self) -> bool {
+        self.finish.is_some()
+    }
+
+    /// Checks the answer after its end.
     ///
     /// Text counts as an answer, and so do calls of offered tools. Blanks or reasoning alone are an empty answer.
-    pub(super) fn finish(self) -> Result<ModelReply, ModelError> {
+    pub(super) fn finish(
+        mut self,
+        body: &BodyReader,
+        media_type: &str,
+        deltas: &mut (dyn FnMut(ReplyDelta) + Send),
+    ) -> Result<ModelReply, ModelError> {
+        let rest = self.splitter.rest();
+        self.hear(rest, deltas);
         let usage = self.usage;
-        match self.finish {
-            Some(finish @ (FinishReason::Stop | FinishReason::ToolCalls)) => {
-                if self.content.trim().is_empty() && self.calls.is_empty() {
-                    return Err(ModelError::Empty { usage });
-                }
-                Ok(ModelReply {
-                    content: self.content,
-                    reasoning: Some(self.reasoning).filter(|reasoning| !reasoning.is_empty()),
-                    tool_calls: self.calls.into_iter().map(named).collect(),
-                    finish,
-                    usage,
-                    model: self.model,
-                    id: self.id,
-                })
-            }
-            Some(FinishReason::Length) => {
-                Err(ModelError::Length { max_tokens: self.max_tokens, usage })
-            }
-            Some(FinishReason::ContentFilter) => Err(ModelError::ContentFilter { usage }),
-            Some(FinishReason::InsufficientSystemResource) => {
-                Err(ModelError::OutOfCapacity { usage })
-            }
-            Some(FinishReason::Unknown) | None => Err(ModelError::Malformed {
-                message: "the answer ended without a known finish reason".to_owned(),
-                partial: self.partial(0),
-            }),
+        let may_be_cut = self.has_choice || (self.events == 0 && body.has_known_form());
+        if !self.done && !self.has_ended() && may_be_cut {
+            return Err(ModelError::Truncated { partial: self.partial(body.unfinished()) });
         }
+        if !self.has_choice && usage.is_none() {
+            let begins = classify::masked_text(&body.begins(), self.form.key);
+            let message = format!("expected an answer, got {media_type}: {begins}");
+            return Err(ModelError::Malformed { message, partial: self.partial(0) });
+        }
+        let reason = self.finish.as_deref().unwrap_or_default().to_lowercase();
+        let means = |reasons: &[String]| reasons.contains(&reason);
+        let reasons = self.form.reasons;
+        let is_full = usage.is_some_and(|usage| usage.output >= u64::from(self.max_tokens));
+        let is_known = ["stop", "tool_calls"].contains(&reason.as_str());
+        if means(&reasons.length) || (is_full && !is_known) {
+            return Err(ModelError::Length { max_tokens: self.max_tokens, usage });
+        }
+        if means(&reasons.content_filter) {
+            return Err(ModelError::ContentFilter { usage });
+        }
+        if means(&reasons.capacity) {
+            return Err(ModelError::OutOfCapacity { usage });
+        }
+        if self.reasoning.is_empty()
+            && let Some(split) = closed_only(&self.content)
+        {
+            (self.reasoning, self.content) = (split.reasoning, split.text);
+        }
+        if self.content.trim().is_empty() && self.calls.is_empty() {
+            return Err(ModelError::Empty { usage });
+        }
+        let calls = self.calls.into_iter().map(|(_, call)| call).enumerate().map(named);
+        let finish =
+            if reason == "tool_calls" { FinishReason::ToolCalls } else { FinishReason::Stop };
+        Ok(ModelReply {
+            content: self.content,
+            reasoning: Some(self.reasoning).filter(|reasoning| !reasoning.is_empty()),
+            tool_calls: calls.collect(),
+            finish,
+            usage,
+            model: self.model,
+            id: self.id,
+        })
     }
-}
-
-/// Returns what a server may charge for that did not stream: `body` is the beginning of its answer, of `length` bytes if
-/// it says so. An error costs nothing.
-pub(super) fn partial_of_whole(body: &[u8], length: u64) -> Partial {
-    let whole: Option<Chunk> = serde_json::from_slice(body).ok();
-    if whole.as_ref().is_some_and(|whole| whole.error.is_some()) {
-        return Partial::default();
-    }
-    let usage = whole.and_then(|whole| whole.usage());
-    Partial { events: 1, bytes: length.max(body.len() as u64), usage }
 }
 
 /// Gives a tool call without an id one, so that it can be answered.
@@ -189,20 +300,46 @@ fn keep_first(kept: &mut String, seen: String) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use super::*;
 
-    /// Assembles a stream of these events. Returns the result and the deltas.
+    static LLM: LazyLock<config::Llm> =
+        LazyLock::new(|| config::resolve_layers(&config::Inputs::default()).unwrap().config.llm);
+
+    /// An empty answer in the usual dialect, of up to 100 tokens.
+    fn empty(max_bytes: u64, offers_tools: bool) -> Assembly<'static> {
+        let dialect = &LLM.dialects["deepseek"];
+        let form = AnswerForm { dialect, reasons: &LLM.finish_reasons, key: None };
+        let request = ChatRequest {
+            role: crate::AgentRole::Editor,
+            run: String::new(),
+            lane: None,
+            model: String::new(),
+            thinking: None,
+            max_tokens: 100,
+            max_bytes,
+            tools: Vec::new(),
+            tool_choice: crate::ToolChoice::Auto,
+            dialect: dialect.clone().into(),
+            messages: Vec::new(),
+        };
+        Assembly { offers_tools, ..Assembly::new(&request, form) }
+    }
+
+    /// Assembles a stream of these events, which ends after them. Returns the result and the deltas.
     fn assemble(events: &[&str]) -> (Result<ModelReply, ModelError>, Vec<ReplyDelta>) {
-        let mut assembly = Assembly { max_tokens: 100, max_bytes: 40, ..Assembly::default() };
+        let mut assembly = empty(40, false);
         let mut seen = Vec::new();
         for data in events {
             match assembly.event(data, &mut |delta| seen.push(delta)) {
                 Ok(StreamState::Open) => {}
-                Ok(StreamState::Done) => return (assembly.finish(), seen),
+                Ok(StreamState::Done) => break,
                 Err(error) => return (Err(error), seen),
             }
         }
-        (Err(ModelError::Truncated { partial: assembly.partial(0) }), seen)
+        let result = assembly.finish(&BodyReader::new(100), "text/event-stream", &mut |_| ());
+        (result, seen)
     }
 
     fn finished(finish: &str, content: &str) -> Result<ModelReply, ModelError> {
@@ -259,29 +396,18 @@ mod tests {
             assemble(&[&event]).1
         };
         for fields in [
-            r#""delta":{"role":"assistant","reasoning":"xxxx"}"#,
+            r#""delta":{"role":"assistant","thoughts":"xxxx"}"#,
             r#""delta":{"refusal":"xxxx"}"#,
-            r#""delta":{"reasoning":"xxxx","reasoning_details":[{"text":"xxxx"}]}"#,
+            r#""delta":{"thoughts":"xxxx","thought_details":[{"text":"xxxx"}]}"#,
             r#""delta":{"function_call":{"arguments":"xxxx"}}"#,
-            r#""message":{"content":"xxxx"}"#,
             r#""text":"xxxx""#,
         ] {
             assert_eq!(piece(fields), [ReplyDelta::Hidden(4)], "{fields}");
         }
         let same = r#""delta":{"reasoning_content":"xxxx","reasoning":"xxxx"}"#;
         assert_eq!(piece(same), [ReplyDelta::Reasoning("xxxx".into())]);
-        let endless = [r#"{"choices":[{"delta":{"reasoning":"0123456789"}}]}"#; 5];
+        let endless = [r#"{"choices":[{"delta":{"thoughts":"0123456789"}}]}"#; 5];
         assert!(matches!(assemble(&endless).0, Err(ModelError::Length { .. })));
-    }
-
-    #[test]
-    fn an_answer_that_was_not_streamed_is_paid_for() {
-        let body = br#"{"choices":[{"message":{"content":"x"}}],"usage":{"prompt_tokens":5,"completion_tokens":0}}"#;
-        let length = body.len() as u64;
-        assert_eq!(partial_of_whole(body, 0), Partial { events: 1, bytes: length, usage: USAGE });
-        let cut = partial_of_whole(&body[..9], 7000);
-        assert_eq!(cut, Partial { events: 1, bytes: 7000, usage: None });
-        assert_eq!(partial_of_whole(br#"{"error":{"message":"no"}}"#, 0), Partial::default());
     }
 
     #[test]
@@ -315,14 +441,14 @@ mod tests {
         let events = [
             r#"{"choices":[{"delta":{"content":"Let me look.","tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"fs_list","arguments":""}}]}}]}"#,
             r#"{"choices":[{"delta":{"tool_calls":[{"index":2,"function":{"name":"fs_read","arguments":"{}"}},{"index":0,"function":{"arguments":"{\"directory\":"}}]}}]}"#,
-            r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"b","function":{"name":"x","arguments":"\"src\"}"}}]},"finish_reason":"tool_calls"}]}"#,
+            r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"b","function":{"arguments":"\"src\"}"}}]},"finish_reason":"tool_calls"}]}"#,
         ];
         let calls = |offers_tools| {
-            let mut assembly = Assembly { max_bytes: 400, offers_tools, ..Assembly::default() };
+            let mut assembly = empty(400, offers_tools);
             for data in events {
                 assembly.event(data, &mut |_| ()).unwrap();
             }
-            assembly.finish().unwrap().tool_calls
+            assembly.finish(&BodyReader::new(100), "", &mut |_| ()).unwrap().tool_calls
         };
         let call = |id: &str, name: &str, arguments: &str| ToolCall {
             id: id.into(),
@@ -330,7 +456,7 @@ mod tests {
             arguments: arguments.into(),
         };
         let list = call("a", "fs_list", r#"{"directory":"src"}"#);
-        assert_eq!(calls(true), [list, call("call_2", "fs_read", "{}")]);
+        assert_eq!(calls(true), [list, call("call_1", "fs_read", "{}")]);
         assert!(calls(false).is_empty(), "calls of tools that were not offered are dropped");
     }
 
@@ -352,7 +478,8 @@ mod tests {
             finished("insufficient_system_resource", "x"),
             Err(ModelError::OutOfCapacity { usage: USAGE })
         );
-        assert!(matches!(finished("tired", "x"), Err(ModelError::Malformed { .. })));
+        assert!(finished("tired", "x").is_ok(), "it ended, and with text");
+        assert!(matches!(finished("MAX_TOKENS", "x"), Err(ModelError::Length { .. })));
         assert!(matches!(assemble(&["[DONE]"]).0, Err(ModelError::Malformed { .. })));
     }
 

@@ -30,7 +30,6 @@ pub enum SseError {
 
 /// An incremental parser: feed it, then take events until there are none.
 ///
-/// Data left in it at the end of a stream is not an event: an event ends with a blank line.
 #[derive(Debug)]
 pub struct SseParser {
     /// The bytes fed so far; those not yet parsed start at `read`.
@@ -85,6 +84,16 @@ impl SseParser {
             }
         }
         Ok(None)
+    }
+
+    /// Returns the event that was begun when the stream ended, without the blank line that ends an event.
+    pub fn last_event(&mut self) -> Result<Option<String>, SseError> {
+        self.feed(b"\n\n");
+        let event = self.next_event()?;
+        Ok(event.and_then(|event| match event {
+            SseEvent::Data(data) => Some(data),
+            SseEvent::Comment => None,
+        }))
     }
 
     /// Handles one field. Only `data` matters here; `event`, `id` and `retry` are ignored.

@@ -1,7 +1,11 @@
 //! The types of the chat-completions API, and the one deterministic encoding of a request.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use bytes::Bytes;
-use config::Effort;
+use config::{Dialect, Effort, Parameter};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -150,6 +154,8 @@ pub struct ChatRequest {
     pub tools: Vec<ToolOffer>,
     /// Whether the model may call them.
     pub tool_choice: ToolChoice,
+    /// How the server wants it written.
+    pub dialect: Arc<Dialect>,
     /// The conversation.
     pub messages: Vec<ChatMessage>,
 }
@@ -158,20 +164,70 @@ impl ChatRequest {
     /// Returns the request body. The same request always gives the same bytes. `messages` come last, so that the body
     /// of a longer conversation starts with all but the last two bytes of the shorter one.
     pub fn body(&self) -> Bytes {
+        let has = |parameter| self.dialect.has(parameter);
+        let limit = |parameter| has(parameter).then_some(self.max_tokens);
+        let thinks = self.thinking.is_some();
+        let tools = if has(Parameter::Tools) { self.tools.as_slice() } else { &[] };
         let body = Body {
             model: &self.model,
             stream: true,
-            stream_options: StreamOptions { include_usage: true },
-            max_tokens: self.max_tokens,
-            thinking: Thinking {
-                kind: if self.thinking.is_some() { "enabled" } else { "disabled" },
+            stream_options: has(Parameter::StreamOptions)
+                .then_some(StreamOptions { include_usage: true }),
+            max_tokens: limit(Parameter::MaxTokens),
+            max_completion_tokens: limit(Parameter::MaxCompletionTokens),
+            thinking: has(Parameter::Thinking)
+                .then_some(Thinking { kind: if thinks { "enabled" } else { "disabled" } }),
+            chat_template_kwargs: has(Parameter::ChatTemplateKwargs)
+                .then_some(TemplateArguments { thinking: thinks, enable_thinking: thinks }),
+            reasoning: has(Parameter::Reasoning)
+                .then_some(Reasoning { enabled: thinks, effort: self.thinking }),
+            reasoning_effort: self.thinking.filter(|_| has(Parameter::ReasoningEffort)),
+            tools: tools.iter().map(|function| Offered { kind: FUNCTION, function }).collect(),
+            tool_choice: if tools.is_empty() || !has(Parameter::ToolChoice) {
+                ToolChoice::Auto
+            } else {
+                self.tool_choice
             },
-            reasoning_effort: self.thinking,
-            tools: self.tools.iter().map(|function| Offered { kind: FUNCTION, function }).collect(),
-            tool_choice: if self.tools.is_empty() { ToolChoice::Auto } else { self.tool_choice },
-            messages: self.messages.iter().map(|message| self.on_the_wire(message)).collect(),
+            messages: self.wire_messages(),
         };
         serde_json::to_vec(&body).expect("strings and numbers always serialize").into()
+    }
+
+    /// Returns what the request has of the parameters that not every server understands.
+    pub fn parameters(&self) -> BTreeSet<Parameter> {
+        let has_tools = !self.tools.is_empty();
+        let is_sent = |parameter: &Parameter| match parameter {
+            Parameter::ReasoningEffort => self.thinking.is_some(),
+            Parameter::Tools | Parameter::ReasoningContent => has_tools,
+            Parameter::ToolChoice => has_tools && !self.tool_choice.is_auto(),
+            Parameter::MaxTokens
+            | Parameter::MaxCompletionTokens
+            | Parameter::StreamOptions
+            | Parameter::Thinking
+            | Parameter::ChatTemplateKwargs
+            | Parameter::Reasoning
+            | Parameter::System => true,
+        };
+        self.dialect.parameters.iter().copied().filter(is_sent).collect()
+    }
+
+    /// Returns the messages as sent. Where the server has no instructions, they are put before the first message of the
+    /// user.
+    fn wire_messages(&self) -> Vec<WireMessage<'_>> {
+        let mut messages: Vec<_> =
+            self.messages.iter().map(|message| self.on_the_wire(message)).collect();
+        if self.dialect.has(Parameter::System) {
+            return messages;
+        }
+        let first = messages.iter().position(|message| message.role == "user");
+        let is_system = |message: &WireMessage<'_>| message.role == "system";
+        if let (true, Some(first)) = (messages.first().is_some_and(is_system), first) {
+            let system = messages.remove(0).content;
+            if let Some(message) = messages.get_mut(first - 1) {
+                message.content = Cow::Owned(format!("{system}\n\n{}", message.content));
+            }
+        }
+        messages
     }
 
     /// Returns the number of bytes of the messages and tools.
@@ -187,13 +243,18 @@ impl ChatRequest {
     /// Reasoning is included when tools are offered, because the provider requires it then. Otherwise the provider
     /// ignores it.
     fn on_the_wire<'a>(&self, message: &'a ChatMessage) -> WireMessage<'a> {
-        let said = |role, content| WireMessage { role, content, ..WireMessage::default() };
+        let said = |role, content: &'a str| {
+            let content = Cow::Borrowed(content);
+            WireMessage { role, content, ..WireMessage::default() }
+        };
         match message {
             ChatMessage::System { content } => said("system", content),
             ChatMessage::User { content } => said("user", content),
             ChatMessage::Assistant { content, reasoning_content, tool_calls } => WireMessage {
-                reasoning_content: (!self.tools.is_empty() && self.thinking.is_some())
-                    .then(|| reasoning_content.as_deref().unwrap_or(NO_REASONING)),
+                reasoning_content: (!self.tools.is_empty()
+                    && self.thinking.is_some()
+                    && self.dialect.has(Parameter::ReasoningContent))
+                .then(|| reasoning_content.as_deref().unwrap_or(NO_REASONING)),
                 tool_calls: tool_calls.iter().map(Called::from).collect(),
                 ..said("assistant", content)
             },
@@ -213,9 +274,18 @@ const NO_REASONING: &str = "(none)";
 struct Body<'a> {
     model: &'a str,
     stream: bool,
-    stream_options: StreamOptions,
-    max_tokens: u32,
-    thinking: Thinking,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<Thinking>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chat_template_kwargs: Option<TemplateArguments>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Reasoning>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_effort: Option<Effort>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -236,6 +306,20 @@ struct Thinking {
     kind: &'static str,
 }
 
+/// Models differ in the name of the switch in their template; each takes its own and ignores the other.
+#[derive(Serialize)]
+struct TemplateArguments {
+    thinking: bool,
+    enable_thinking: bool,
+}
+
+#[derive(Serialize)]
+struct Reasoning {
+    enabled: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<Effort>,
+}
+
 #[derive(Serialize)]
 struct Offered<'a> {
     #[serde(rename = "type")]
@@ -246,7 +330,7 @@ struct Offered<'a> {
 #[derive(Default, Serialize)]
 struct WireMessage<'a> {
     role: &'static str,
-    content: &'a str,
+    content: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_content: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -308,17 +392,8 @@ pub enum ReplyDelta {
 pub enum FinishReason {
     /// The answer is complete.
     Stop,
-    /// Cut at `max_tokens`.
-    Length,
-    /// Withheld by the provider's content filter.
-    ContentFilter,
     /// The model called tools.
     ToolCalls,
-    /// The provider ran out of capacity during the answer.
-    InsufficientSystemResource,
-    /// A reason unknown to this client.
-    #[serde(other)]
-    Unknown,
 }
 
 /// Token counts of one call, as reported by the provider.
@@ -362,7 +437,7 @@ pub struct ModelReply {
     /// The tools to call; empty if none were offered.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub tool_calls: Vec<ToolCall>,
-    /// Why the model stopped: `stop` or `tool_calls`.
+    /// Why the model stopped.
     pub finish: FinishReason,
     /// The tokens used; `None` if the server did not report them.
     pub usage: Option<Usage>,
@@ -376,6 +451,11 @@ pub struct ModelReply {
 mod tests {
     use super::*;
 
+    fn dialect(name: &str) -> Arc<Dialect> {
+        let llm = config::resolve_layers(&config::Inputs::default()).unwrap().config.llm;
+        Arc::new(llm.dialects[name].clone())
+    }
+
     fn request(messages: Vec<ChatMessage>) -> ChatRequest {
         ChatRequest {
             role: AgentRole::Editor,
@@ -387,6 +467,7 @@ mod tests {
             max_bytes: 16384,
             tools: Vec::new(),
             tool_choice: ToolChoice::Auto,
+            dialect: dialect("deepseek"),
             messages,
         }
     }
@@ -411,6 +492,50 @@ mod tests {
     fn without_thinking_there_is_no_effort() {
         let body = text(&ChatRequest { thinking: None, ..request(vec![user("hi")]) });
         insta::assert_snapshot!(body, @r#"{"model":"deepseek-flash","stream":true,"stream_options":{"include_usage":true},"max_tokens":4096,"thinking":{"type":"disabled"},"messages":[{"role":"user","content":"hi"}]}"#);
+    }
+
+    #[test]
+    fn each_dialect_is_written_in_its_own_way() {
+        let asked = request(vec![
+            ChatMessage::System { content: "be brief".into() },
+            user("hi"),
+            user("?"),
+        ]);
+        let written = |name: &str, thinking| {
+            let dialect = dialect(name);
+            text(&ChatRequest { dialect, thinking, ..asked.clone() }).replace("\"messages\":[{\"role\":\"system\",\"content\":\"be brief\"},{\"role\":\"user\",\"content\":\"hi\"},{\"role\":\"user\",\"content\":\"?\"}]", "…")
+        };
+        let (high, usage) = (Some(Effort::High), r#""stream_options":{"include_usage":true},"#);
+        for (name, thinking, expected) in [
+            (
+                "openai",
+                high,
+                format!(r#"{usage}"max_completion_tokens":4096,"reasoning_effort":"high""#),
+            ),
+            ("openai", None, format!(r#"{usage}"max_completion_tokens":4096"#)),
+            (
+                "openrouter",
+                high,
+                format!(
+                    r#"{usage}"max_tokens":4096,"reasoning":{{"enabled":true,"effort":"high"}}"#
+                ),
+            ),
+            (
+                "vllm",
+                None,
+                format!(
+                    r#"{usage}"max_tokens":4096,"chat_template_kwargs":{{"thinking":false,"enable_thinking":false}}"#
+                ),
+            ),
+            ("mistral", None, r#""max_tokens":4096"#.to_owned()),
+        ] {
+            let whole = format!(r#"{{"model":"deepseek-flash","stream":true,{expected},…}}"#);
+            assert_eq!(written(name, thinking), whole, "{name}");
+        }
+        let mut without = Dialect::clone(&asked.dialect);
+        without.parameters = BTreeSet::from([Parameter::MaxTokens]);
+        let bare = ChatRequest { dialect: Arc::new(without), ..asked };
+        insta::assert_snapshot!(text(&bare), @r#"{"model":"deepseek-flash","stream":true,"max_tokens":4096,"messages":[{"role":"user","content":"be brief\n\nhi"},{"role":"user","content":"?"}]}"#);
     }
 
     #[test]
