@@ -3,6 +3,7 @@
 
 mod dialogue;
 mod faults;
+mod odd_answers;
 mod own_tools;
 mod prompts;
 mod routing;

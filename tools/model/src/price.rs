@@ -6,7 +6,7 @@ use std::fmt;
 use std::iter::Sum;
 use std::ops::Add;
 
-use config::{Peak, Price};
+use config::{Peak, Price, matches_pattern};
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::Offset;
@@ -154,7 +154,7 @@ impl Prices {
 
     /// Returns the cost of a call answered at `at`; `None` if the model has no price or the usage is unknown.
     pub fn cost(&self, model: &str, usage: Option<Usage>, at: Timestamp) -> Option<Usd> {
-        let (price, usage) = (self.models.get(model)?, usage?);
+        let (price, usage) = (self.price(model)?, usage?);
         let factor = if self.is_peak(at) { price.peak_factor } else { 1.0 };
         let tokens =
             [(usage.hit, price.hit), (usage.miss(), price.miss), (usage.output, price.output)];
@@ -164,10 +164,17 @@ impl Prices {
     /// Returns the maximum cost of a call: no cache hit, the longest answer, and the higher of peak and off-peak
     /// prices, since the call may begin in one and end in the other. `None` if the model has no price.
     pub fn worst_case(&self, model: &str, prompt_tokens: u64, max_tokens: u32) -> Option<Usd> {
-        let price = self.models.get(model)?;
+        let price = self.price(model)?;
         let tokens =
             [(prompt_tokens, price.miss.max(price.hit)), (u64::from(max_tokens), price.output)];
         Some(total(&tokens, price.peak_factor.max(1.0)))
+    }
+
+    /// Returns the price of a model: by its name, or by the longest pattern that it matches.
+    fn price(&self, model: &str) -> Option<&Price> {
+        let patterns = self.models.iter().filter(|(pattern, _)| matches_pattern(pattern, model));
+        let longest = || patterns.max_by_key(|(pattern, _)| pattern.len()).map(|(_, price)| price);
+        self.models.get(model).or_else(longest)
     }
 
     /// Returns whether peak prices apply at `at`.
