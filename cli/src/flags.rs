@@ -1,5 +1,7 @@
 //! The global flags, which every command accepts.
 
+pub(crate) mod flag_settings;
+
 use std::ffi::OsString;
 use std::num::IntErrorKind;
 use std::path::PathBuf;

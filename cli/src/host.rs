@@ -12,6 +12,7 @@ use tui::{Completion, ConversationSetting, KeptSession, Named};
 use crate::args::Cli;
 use crate::commands::{review, sandbox};
 use crate::completion_candidates::{self, Nameable, Offer, kept_sessions};
+use crate::flags::flag_settings::has_other_models;
 use crate::flags::{ApprovalFlag, Global, ThinkingFlag};
 use crate::past::Past;
 use crate::render;
@@ -119,7 +120,8 @@ impl tui::Host for ProgramHost {
         } else {
             value.to_lowercase()
         };
-        setting.check(&value, &models)?;
+        let other_models = has_other_models(&settings(&changed)?);
+        setting.check(&value, &models, other_models)?;
         match setting {
             ConversationSetting::Model => changed.model = Some(value),
             ConversationSetting::Thinking => {
