@@ -1,6 +1,7 @@
 //! The exchange with models and their provider: prompts, tools, routing and faults.
 //! What a request makes of the answers is in `requests`.
 
+mod dialects;
 mod dialogue;
 mod faults;
 mod odd_answers;

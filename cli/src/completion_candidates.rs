@@ -197,7 +197,8 @@ pub(crate) fn models(settings: &Settings) -> Vec<String> {
     let llm = &settings.config.llm;
     let named = [&llm.base_model, &llm.max_think_model, &llm.flash_model];
     let named = named.map(|it| it.model.clone());
-    let mut models: Vec<String> = named.into_iter().chain(priced_models(settings)).collect();
+    let priced = priced_models(settings).into_iter().filter(|model| !model.contains('*'));
+    let mut models: Vec<String> = named.into_iter().chain(priced).collect();
     models.sort();
     models.dedup();
     models

@@ -397,7 +397,9 @@ impl Surroundings {
             };
             CliError::caused(CliErrorKind::Usage, &error).hint(hint)
         })?;
-        if let Some(model) = &global.model {
+        if global.model.is_some() {
+            // A retired name is one of today's by now.
+            let model = &settings.config.llm.base_model.model;
             check_model(&settings, model).map_err(|why| CliError::new(CliErrorKind::Usage, why))?;
         }
         settings.warnings.extend(global.max_subagents.and_then(|asked| subagents(asked).1));

@@ -6,12 +6,15 @@ use crate::support::{Project, Provider, Run, World};
 
 const DESIGN: &str = "Design the architecture of a plugin system that must be deterministic";
 
+/// A model for long thought that is not the one for questions.
+const STRONGEST: &str = "[llm.max_think_model]\nmodel = \"deepseek-v4-pro\"\n";
+
 fn says(text: &str) -> ScriptedReply {
     ScriptedReply::text(text).to("analysis")
 }
 
 fn world(replies: Vec<ScriptedReply>) -> World {
-    World::of(Project::greeting(), Provider::new(replies))
+    World::of(Project::greeting(), Provider::new(replies)).configure(STRONGEST)
 }
 
 /// Returns the models that were called, in order.

@@ -32,18 +32,20 @@ pub enum FinishReason {
 pub struct Usage {
     /// Prompt tokens, cache hits included.
     pub prompt: u64,
-    /// Prompt tokens found in the provider's cache.
-    pub hit: u64,
+    /// Prompt tokens found in the provider's cache; `None` if the provider does not say.
+    #[serde(default)]
+    pub hit: Option<u64>,
     /// Answer tokens, reasoning included.
     pub output: u64,
-    /// Answer tokens spent on reasoning.
-    pub reasoning: u64,
+    /// Answer tokens spent on reasoning; `None` if the provider does not say.
+    #[serde(default)]
+    pub reasoning: Option<u64>,
 }
 
 impl Usage {
-    /// Returns the prompt tokens that were not in the cache.
-    pub const fn miss(&self) -> u64 {
-        self.prompt.saturating_sub(self.hit)
+    /// Returns the prompt tokens that are not known to have been in the cache.
+    pub fn miss(&self) -> u64 {
+        self.prompt.saturating_sub(self.hit.unwrap_or_default())
     }
 
     /// Raises the counts to at least these values, because a server may report too few.
@@ -84,7 +86,7 @@ mod tests {
 
     #[test]
     fn usage_is_at_least_what_was_counted() {
-        let told = Usage { prompt: 7, hit: 7, output: 1, reasoning: 1 };
+        let told = Usage { prompt: 7, hit: Some(7), output: 1, reasoning: Some(1) };
         let more = told.at_least(10, 0);
         assert_eq!((more, more.miss()), (Usage { prompt: 10, ..told }, 3));
         assert_eq!(told.at_least(1, 5), Usage { output: 5, ..told });

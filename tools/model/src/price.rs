@@ -7,9 +7,9 @@ use std::iter::Sum;
 use std::ops::Add;
 
 use config::{Peak, Price, matches_pattern};
-use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::Offset;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -156,8 +156,11 @@ impl Prices {
     pub fn cost(&self, model: &str, usage: Option<Usage>, at: Timestamp) -> Option<Usd> {
         let (price, usage) = (self.price(model)?, usage?);
         let factor = if self.is_peak(at) { price.peak_factor } else { 1.0 };
-        let tokens =
-            [(usage.hit, price.hit), (usage.miss(), price.miss), (usage.output, price.output)];
+        let tokens = [
+            (usage.hit.unwrap_or_default(), price.hit),
+            (usage.miss(), price.miss),
+            (usage.output, price.output),
+        ];
         Some(total(&tokens, factor))
     }
 
@@ -190,6 +193,21 @@ impl Prices {
                     || (minute < end && yesterday.is_some_and(|date| self.has_peak(date)))
             }
         })
+    }
+
+    /// Returns when the peak window that is open at `at` ends, and by what factor `model` costs more in it; `None` if it does
+    /// not.
+    pub fn peak(&self, model: &str, at: Timestamp) -> Option<(Timestamp, f64)> {
+        const MINUTES_OF_DAYS: i64 = 8 * 24 * 60;
+        let factor = self.price(model)?.peak_factor;
+        if factor <= 1.0 || !self.is_peak(at) {
+            return None;
+        }
+        // Windows begin and end with a minute.
+        let begun = Timestamp::from_second(at.as_second() - at.as_second() % 60).ok()?;
+        let later = |minutes| begun.checked_add(SignedDuration::from_mins(minutes)).ok();
+        let end = (1..MINUTES_OF_DAYS).filter_map(later).find(|then| !self.is_peak(*then))?;
+        Some((end, factor))
     }
 
     /// Returns whether peak windows open on `date`.
@@ -262,6 +280,21 @@ mod tests {
     }
 
     #[test]
+    fn the_end_of_a_peak_is_known() {
+        let llm = config::resolve_layers(&config::Inputs::default()).unwrap().config.llm;
+        let prices = Prices::new(&llm.prices, &llm.peak).unwrap();
+        let peak = |model: &str, at: &str| {
+            let (end, factor) = prices.peak(model, at.parse().unwrap())?;
+            Some(format!("{end} {factor}"))
+        };
+        let friday = "2026-11-27T08:20:30Z";
+        assert_eq!(peak("deepseek-flash", friday).as_deref(), Some("2026-11-27T10:00:00Z 2"));
+        assert_eq!(peak("deepseek-v4-flash-vision-exp", friday), peak("deepseek-flash", friday));
+        assert_eq!(peak("gpt-5", friday), None, "its price is not known");
+        assert_eq!(peak("deepseek-flash", "2026-11-28T08:20:30Z"), None, "it is Saturday");
+    }
+
+    #[test]
     fn peak_is_a_window_on_a_working_day() {
         let prices = prices(&["01:00-04:00", "06:00-10:00"]);
         for (time, expected) in [
@@ -294,7 +327,8 @@ mod tests {
     #[test]
     fn a_call_costs_by_hit_miss_and_output() {
         let prices = prices(&["01:00-04:00"]);
-        let usage = Some(Usage { prompt: 10_000, hit: 4_000, output: 1_000, reasoning: 900 });
+        let usage =
+            Some(Usage { prompt: 10_000, hit: Some(4_000), output: 1_000, reasoning: Some(900) });
         let quiet = at("2026-11-20T12:00:00Z");
         // 4,000 · 0.003 + 6,000 · 0.15 + 1,000 · 0.6 = 1,512 millionths
         assert_eq!(prices.cost("flash", usage, quiet), Some(Usd::from_nanos(1_512_000)));
@@ -367,7 +401,7 @@ mod tests {
             second in 1_790_000_000_i64..1_800_000_000,
         ) {
             let prices = prices(&["01:00-04:00", "06:00-10:00"]);
-            let usage = Usage { prompt, hit: hit.min(prompt), output: output.into(), reasoning: 0 };
+            let usage = Usage { prompt, hit: Some(hit.min(prompt)), output: output.into(), reasoning: None };
             let at = Timestamp::from_second(second).unwrap();
             let cost = prices.cost("flash", Some(usage), at);
             prop_assert!(cost.is_some() && cost <= prices.worst_case("flash", prompt, max_tokens));

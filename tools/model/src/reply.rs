@@ -356,7 +356,7 @@ mod tests {
         assemble(&[&event, "[DONE]"]).0
     }
 
-    const USAGE: Option<Usage> = Some(Usage { prompt: 5, hit: 0, output: 0, reasoning: 0 });
+    const USAGE: Option<Usage> = Some(Usage { prompt: 5, hit: None, output: 0, reasoning: None });
 
     #[test]
     fn a_thinking_answer_is_reasoning_then_text() {
@@ -424,13 +424,13 @@ mod tests {
             let end = r#"{"choices":[{"delta":{},"finish_reason":"stop"}],"usage":USAGE}"#;
             assemble(&[begun, &end.replace("USAGE", usage), "[DONE]"]).0.unwrap().usage
         };
-        let at = |prompt, hit, output| Some(Usage { prompt, hit, output, reasoning: 0 });
+        let at = |prompt, hit, output| Some(Usage { prompt, hit, output, reasoning: None });
         for none in ["null", "{}", r#"{"prompt_tokens":1e308,"completion_tokens":-1}"#, "\"0\""] {
-            assert_eq!(told(none), at(90, 0, 70), "{none}");
+            assert_eq!(told(none), at(90, None, 70), "{none}");
         }
         let less = r#"{"prompt_tokens":3,"completion_tokens":0,"prompt_cache_hit_tokens":2}"#;
-        assert_eq!(told(less), at(90, 2, 70));
-        assert_eq!(told(r#"{"prompt_tokens":91,"completion_tokens":7}"#), at(91, 0, 70));
+        assert_eq!(told(less), at(90, Some(2), 70));
+        assert_eq!(told(r#"{"prompt_tokens":91,"completion_tokens":7}"#), at(91, None, 70));
     }
 
     #[test]
