@@ -65,7 +65,7 @@ fn for_an_uncertain_score_a_small_model_decides() {
         [("YES", "deepseek-v4-pro"), ("NO", "deepseek-flash"), ("Well", "deepseek-flash")]
     {
         let world = world(vec![ScriptedReply::text(word).to("intent"), says("It greets.")])
-            .configure(config);
+            .configure(&format!("{STRONGEST}{config}"));
         let run = world.asks("What does greet.txt say?");
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         assert_eq!(asked(&world), ["deepseek-flash", model], "{word}");
