@@ -26,6 +26,7 @@ use crate::grammar::plan::{Leniency, Plan, StepMark};
 use crate::grammar::review::Review;
 use crate::lane_id::LaneId;
 use crate::model_choice::{Assessment, ChoiceReason};
+use crate::named_image::NamedImage;
 use crate::scope::Scope;
 use crate::seen::SeenFile;
 use crate::team::{EndedLane, Other, PlannedLane};
@@ -306,6 +307,15 @@ pub enum Event {
         from: String,
         /// Id of the model that is asked now.
         to: String,
+    },
+    /// The images that the request names were read.
+    #[serde(rename = "ImagesRead@v1")]
+    ImagesRead {
+        /// The images, in the order in which they are named.
+        images: Vec<NamedImage>,
+        /// Id of the model that would see them first, if it takes no images. Absent if it does.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        unseen_by: Option<String>,
     },
     /// Evidence for the request was gathered from the workspace.
     #[serde(rename = "EvidenceGathered@v1")]

@@ -4,7 +4,7 @@
 //! The parts shared by all requests come first and the role's own instructions last, so that the provider's prompt
 //! cache can reuse the beginning between requests and roles.
 
-use model::AgentRole;
+use model::{AgentRole, PromptImage};
 
 use crate::talk::dialogue::Dialogue;
 use crate::talk::prompts::{Prompt, Prompts};
@@ -20,6 +20,10 @@ pub struct Brief {
     pub evidence: String,
     /// The user's request.
     pub request: String,
+    /// The images that the request names.
+    pub images: Vec<PromptImage>,
+    /// Those that could not be read, with the reason.
+    pub unread_images: Vec<String>,
 }
 
 /// How much of the brief a role reads.
@@ -33,7 +37,8 @@ pub enum BriefShare {
 
 impl Brief {
     /// Returns what precedes a role's first question in a dialogue: the brief, unless another role has put it there,
-    /// and the role's `instructions`. Empty if the role has already asked something.
+    /// and the role's `instructions`. Empty if the role has already asked something. The images of the request are shown
+    /// with it to who reads everything; others are told of them.
     pub fn introduction(
         &self,
         prompts: &Prompts,
@@ -47,26 +52,51 @@ impl Brief {
         }
         let opening = match reads {
             _ if !dialogue.is_new() => instructions.to_owned(),
-            BriefShare::Everything => prompts.render(
-                Prompt::Opening,
-                &[
-                    ("workspace", &self.workspace(prompts)),
-                    ("earlier", &paragraph(self.earlier.clone())),
-                    ("evidence", &self.evidence(prompts)),
-                    ("request", &self.request),
-                    ("role", &instructions),
-                ],
-            ),
+            BriefShare::Everything => {
+                dialogue.show(&self.images);
+                prompts.render(
+                    Prompt::Opening,
+                    &[
+                        ("workspace", &self.workspace(prompts)),
+                        ("earlier", &paragraph(self.earlier.clone())),
+                        ("evidence", &self.evidence(prompts)),
+                        ("request", &self.request(prompts, &[])),
+                        ("role", &instructions),
+                    ],
+                )
+            }
             BriefShare::Plan => prompts.render(
                 Prompt::OpeningForPlan,
                 &[
                     ("workspace", &self.workspace(prompts)),
-                    ("request", &self.request),
+                    ("request", &self.request(prompts, &self.images)),
                     ("role", &instructions),
                 ],
             ),
         };
         opening + "\n\n"
+    }
+
+    /// Forgets the images, which belong to one request.
+    pub fn forget_images(&mut self) {
+        self.images.clear();
+        self.unread_images.clear();
+    }
+
+    /// Returns the names of the images that the request names, in words.
+    pub fn named_images(&self) -> Vec<String> {
+        let shown = self.images.iter().map(|image| image.title.clone());
+        shown.chain(self.unread_images.iter().cloned()).collect()
+    }
+
+    /// Returns the request. It is followed by the names of the images that are `unseen` or could not be read.
+    fn request(&self, prompts: &Prompts, unseen: &[PromptImage]) -> String {
+        let unseen = unseen.iter().map(|image| &image.title);
+        let unseen: Vec<&str> = unseen.chain(&self.unread_images).map(String::as_str).collect();
+        match told_of(prompts, Prompt::ImagesUnseen, &unseen) {
+            told if told.is_empty() => self.request.clone(),
+            told => format!("{}\n\n{told}", self.request),
+        }
     }
 
     /// Returns the evidence with its heading; empty if there is none.
@@ -85,6 +115,14 @@ impl Brief {
     }
 }
 
+/// Tells a model of images; empty if there are none.
+pub fn told_of(prompts: &Prompts, prompt: Prompt, images: &[&str]) -> String {
+    if images.is_empty() {
+        return String::new();
+    }
+    prompts.render(prompt, &[("images", &images.join(", "))])
+}
+
 /// Appends an empty line, unless the text is empty.
 pub fn paragraph(text: String) -> String {
     if text.is_empty() { text } else { text + "\n\n" }
@@ -92,6 +130,7 @@ pub fn paragraph(text: String) -> String {
 
 #[cfg(test)]
 mod tests {
+    use model::ChatMessage;
     use tools::redact::Redactor;
 
     use super::*;
@@ -102,6 +141,7 @@ mod tests {
             earlier: String::new(),
             evidence: format!("cart.py, for {request}"),
             request: request.to_owned(),
+            ..Brief::default()
         }
     }
 
@@ -128,6 +168,31 @@ mod tests {
         let first = said(&brief("x"), &mut dialogue, AgentRole::Editor, BriefShare::Plan);
         assert!(first.contains("A shop.") && !first.contains("cart.py"), "{first}");
         assert!(first.contains("The user's request:\n\nx\n\nYou Editor."), "{first}");
+    }
+
+    #[test]
+    fn images_are_shown_to_who_reads_everything_and_others_are_told_of_them() {
+        let image = PromptImage::new("a.png (9x9)".into(), ("image/png", "QUJD"), 1);
+        let unread_images = vec!["b.png: it is damaged".into()];
+        let brief = Brief { images: vec![image], unread_images, ..brief("x") };
+        let mut images = Vec::new();
+        for (reads, told) in [
+            (
+                BriefShare::Everything,
+                "x\n\nImages that the request names and that are not shown here: b.png: it is damaged\n\n",
+            ),
+            (BriefShare::Plan, "not shown here: a.png (9x9), b.png: it is damaged\n\n"),
+        ] {
+            let mut dialogue = Dialogue::new("s".into(), &Redactor::default());
+            let first = said(&brief, &mut dialogue, AgentRole::Editor, reads);
+            assert!(first.contains(told), "{first}");
+            dialogue.say(&first);
+            let Some(ChatMessage::User { images: shown, .. }) = dialogue.messages().last() else {
+                panic!()
+            };
+            images.push(shown.len());
+        }
+        assert_eq!(images, [1, 0]);
     }
 
     #[test]

@@ -158,9 +158,9 @@ fn encoded(image: &DynamicImage, quality: Option<u8>) -> Result<Vec<u8>, ImageEr
             let (level, filter) = (CompressionType::Fast, FilterType::Adaptive);
             image.write_with_encoder(PngEncoder::new_with_quality(&mut bytes, level, filter))
         }
-        Some(quality) => image
-            .to_rgb8()
-            .write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, quality)),
+        Some(quality) => {
+            image.to_rgb8().write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, quality))
+        }
     };
     written.map(|()| bytes).map_err(|_| ImageError::Died)
 }
@@ -191,10 +191,9 @@ mod tests {
     #[test]
     fn an_image_within_its_bounds_stays_as_it_is() {
         let image = DynamicImage::from(RgbImage::from_pixel(80, 60, Rgb([1, 2, 3])));
-        for (bytes, kind) in [
-            (png(&image), ImageKind::Png),
-            (encoded(&image, Some(85)).unwrap(), ImageKind::Jpeg),
-        ] {
+        for (bytes, kind) in
+            [(png(&image), ImageKind::Png), (encoded(&image, Some(85)).unwrap(), ImageKind::Jpeg)]
+        {
             let fitted = fitted(&bytes, BOUNDS).unwrap();
             assert_eq!(fitted, FittedImage { kind, width: 80, height: 60, shrunk: None });
         }

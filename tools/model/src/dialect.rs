@@ -150,7 +150,7 @@ fn largest_below(text: &str, limit: u32) -> Option<u32> {
 }
 
 /// Returns true if `text` matches a pattern in which `*` stands for any text.
-fn matches(pattern: &str, text: &str) -> bool {
+pub(super) fn matches(pattern: &str, text: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == text,
         Some((start, rest)) => text.strip_prefix(start).is_some_and(|text| {

@@ -7,6 +7,7 @@ mod classify;
 mod client;
 mod dialect;
 mod error;
+mod image;
 pub mod price;
 mod reply;
 pub mod retry;
@@ -18,10 +19,11 @@ pub use bounds::AnswerBounds;
 pub use client::{ClientError, DeepSeekClient};
 pub use dialect::SpokenDialect;
 pub use error::{Awaited, ErrorClass, ModelError, Partial};
+pub use image::{PromptImage, image_tokens, takes_images};
 pub use sse::{SseError, SseEvent, SseParser};
 pub use wire::{
-    AgentRole, BYTES_PER_TOKEN, ChatMessage, ChatRequest, FinishReason, ModelReply, ReplyDelta,
-    ToolCall, ToolChoice, ToolOffer, Usage,
+    AgentRole, BYTES_PER_TOKEN, ChatMessage, ChatRequest, FinishReason, ModelReply, PromptTokens,
+    ReplyDelta, ToolCall, ToolChoice, ToolOffer, Usage,
 };
 
 use futures_util::future::BoxFuture;

@@ -9,6 +9,8 @@ use config::{Dialect, Effort, Parameter};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::image::PromptImage;
+
 /// Estimated bytes per token, for when the server's counts are missing or not trusted.
 pub const BYTES_PER_TOKEN: u64 = 4;
 
@@ -71,6 +73,9 @@ pub enum ChatMessage {
     User {
         /// The text.
         content: String,
+        /// The images that follow it.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        images: Vec<PromptImage>,
     },
     /// An answer of the model.
     Assistant {
@@ -90,6 +95,17 @@ pub enum ChatMessage {
         /// The result; never empty.
         content: String,
     },
+}
+
+impl ChatMessage {
+    /// Creates a message of the user without images.
+    pub fn user(content: impl Into<String>) -> Self {
+        Self::User { content: content.into(), images: Vec::new() }
+    }
+
+    fn images(&self) -> &[PromptImage] {
+        if let Self::User { images, .. } = self { images } else { &[] }
+    }
 }
 
 /// A tool offered to a model.
@@ -131,6 +147,15 @@ impl ToolChoice {
     pub fn is_auto(&self) -> bool {
         *self == Self::Auto
     }
+}
+
+/// How many tokens a prompt has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PromptTokens {
+    /// At most: a token of text is at least one byte.
+    pub most: u64,
+    /// Estimated.
+    pub estimated: u64,
 }
 
 /// A request, complete except for the key.
@@ -224,13 +249,22 @@ impl ChatRequest {
         if let (true, Some(first)) = (messages.first().is_some_and(is_system), first) {
             let system = messages.remove(0).content;
             if let Some(message) = messages.get_mut(first - 1) {
-                message.content = Cow::Owned(format!("{system}\n\n{}", message.content));
+                message.content.prepend(&system);
             }
         }
         messages
     }
 
-    /// Returns the number of bytes of the messages and tools.
+    /// Returns the number of tokens of the prompt. An image counts by its pixels, however long its content is.
+    pub fn prompt_tokens(&self) -> PromptTokens {
+        let images = || self.messages.iter().flat_map(ChatMessage::images);
+        let sent: u64 = images().map(|image| image.url.len() as u64).sum();
+        let seen: u64 = images().map(|image| image.tokens).sum();
+        let text = (self.body().len() as u64).saturating_sub(sent);
+        PromptTokens { most: text + seen, estimated: text / BYTES_PER_TOKEN + seen }
+    }
+
+    /// Returns the number of bytes of the messages and tools, without images.
     pub fn prompt_bytes(&self) -> u64 {
         let said = self.messages.iter().map(|message| self.on_the_wire(message).bytes());
         let offered =
@@ -243,13 +277,16 @@ impl ChatRequest {
     /// Reasoning is included when tools are offered, because the provider requires it then. Otherwise the provider
     /// ignores it.
     fn on_the_wire<'a>(&self, message: &'a ChatMessage) -> WireMessage<'a> {
-        let said = |role, content: &'a str| {
-            let content = Cow::Borrowed(content);
-            WireMessage { role, content, ..WireMessage::default() }
+        let said = |role, content: &'a str| WireMessage {
+            role,
+            content: Content::of(content),
+            ..WireMessage::default()
         };
         match message {
             ChatMessage::System { content } => said("system", content),
-            ChatMessage::User { content } => said("user", content),
+            ChatMessage::User { content, images } => {
+                WireMessage { content: Content::with(content, images), ..said("user", content) }
+            }
             ChatMessage::Assistant { content, reasoning_content, tool_calls } => WireMessage {
                 reasoning_content: (!self.tools.is_empty()
                     && self.thinking.is_some()
@@ -327,10 +364,79 @@ struct Offered<'a> {
     function: &'a ToolOffer,
 }
 
+/// The content of a message: a string, or parts if there are images.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(Cow<'a, str>),
+    Parts(Vec<Part<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part<'a> {
+    Text { text: Cow<'a, str> },
+    ImageUrl { image_url: ImageUrl<'a> },
+}
+
+#[derive(Serialize)]
+struct ImageUrl<'a> {
+    url: &'a str,
+}
+
+impl Default for Content<'_> {
+    fn default() -> Self {
+        Self::of("")
+    }
+}
+
+impl<'a> Content<'a> {
+    const fn of(text: &'a str) -> Self {
+        Self::Text(Cow::Borrowed(text))
+    }
+
+    fn with(text: &'a str, images: &'a [PromptImage]) -> Self {
+        if images.is_empty() {
+            return Self::of(text);
+        }
+        let text = Part::Text { text: Cow::Borrowed(text) };
+        let image =
+            |image: &'a PromptImage| Part::ImageUrl { image_url: ImageUrl { url: &image.url } };
+        Self::Parts(std::iter::once(text).chain(images.iter().map(image)).collect())
+    }
+
+    fn text(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            Self::Parts(parts) => parts.iter().find_map(Part::text).unwrap_or_default(),
+        }
+    }
+
+    /// Puts instructions before the text.
+    fn prepend(&mut self, instructions: &Content<'_>) {
+        let text = match self {
+            Self::Text(text) => Some(text),
+            Self::Parts(parts) => parts.iter_mut().find_map(|part| match part {
+                Part::Text { text } => Some(text),
+                Part::ImageUrl { .. } => None,
+            }),
+        };
+        if let Some(text) = text {
+            *text = Cow::Owned(format!("{}\n\n{text}", instructions.text()));
+        }
+    }
+}
+
+impl Part<'_> {
+    fn text(&self) -> Option<&str> {
+        if let Self::Text { text } = self { Some(text) } else { None }
+    }
+}
+
 #[derive(Default, Serialize)]
 struct WireMessage<'a> {
     role: &'static str,
-    content: Cow<'a, str>,
+    content: Content<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_content: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -342,7 +448,7 @@ struct WireMessage<'a> {
 impl WireMessage<'_> {
     fn bytes(&self) -> usize {
         let called: usize = self.tool_calls.iter().map(Called::bytes).sum();
-        self.content.len() + self.reasoning_content.map_or(0, str::len) + called
+        self.content.text().len() + self.reasoning_content.map_or(0, str::len) + called
     }
 }
 
@@ -473,7 +579,7 @@ mod tests {
     }
 
     fn user(content: &str) -> ChatMessage {
-        ChatMessage::User { content: content.into() }
+        ChatMessage::user(content)
     }
 
     fn text(request: &ChatRequest) -> String {
@@ -557,6 +663,23 @@ mod tests {
         let asked =
             request(vec![ChatMessage::System { content: "be\nbrief".into() }, user("你好")]);
         assert_eq!(asked.prompt_bytes(), 14);
+    }
+
+    #[test]
+    fn an_image_is_a_part_of_its_message_and_counts_by_its_pixels() {
+        let image = PromptImage::new("a.png (9x9)".into(), ("image/png", "QUJD"), 7);
+        let seen = ChatMessage::User { content: "see".into(), images: vec![image] };
+        let plain = request(vec![user("see")]);
+        let asked = request(vec![seen]);
+        assert!(text(&asked).ends_with(
+            r#""messages":[{"role":"user","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"data:image/png;base64,QUJD"}}]}]}"#
+        ));
+        assert_eq!(asked.prompt_bytes(), plain.prompt_bytes());
+        let text = (asked.body().len() - "data:image/png;base64,QUJD".len()) as u64;
+        let tokens = PromptTokens { most: text + 7, estimated: text / 4 + 7 };
+        assert_eq!(asked.prompt_tokens(), tokens);
+        let most = plain.body().len() as u64;
+        assert_eq!(plain.prompt_tokens(), PromptTokens { most, estimated: most / 4 });
     }
 
     #[test]
