@@ -103,7 +103,8 @@ fn a_screenshot_reaches_the_model_byte_for_byte_and_replays() {
 
 #[test]
 fn the_first_role_sees_an_image_and_the_next_is_told_of_it() {
-    let world = world(&[("shot.png", &png(8, 6))], greeting_fix());
+    let same = "[llm.max_think_model]\nmodel = \"deepseek-flash\"\n";
+    let world = world(&[("shot.png", &png(8, 6))], greeting_fix()).configure(same);
     let run = world.chat("Fix the greeting as on @shot.png");
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let sent = content(&world, "architect", 1);
@@ -115,6 +116,17 @@ fn the_first_role_sees_an_image_and_the_next_is_told_of_it() {
     assert!(page.contains("<img alt=\"shot.png\" src=\"data:image/png;base64,"), "{page}");
     let page = world.deepseek(["export"]).run().stdout;
     assert!(page.contains("- image shot.png (8x6), "), "{page}");
+}
+
+#[test]
+fn the_editor_sees_an_image_if_the_model_of_the_architect_takes_none() {
+    let world = world(&[("shot.png", &png(8, 6))], greeting_fix())
+        .configure("[llm.max_think_model]\nmodel = \"deepseek-v4-pro\"\n");
+    let run = world.chat("Fix the greeting as on @shot.png");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(content(&world, "architect", 1).is_string());
+    assert_eq!(parts(&content(&world, "editor", 1)).1.len(), 1);
+    replays(&world);
 }
 
 #[test]

@@ -26,7 +26,6 @@ use crate::grammar::plan::{Leniency, Plan, StepMark};
 use crate::grammar::review::Review;
 use crate::lane_id::LaneId;
 use crate::model_choice::{Assessment, ChoiceReason};
-use crate::named_image::NamedImage;
 use crate::scope::Scope;
 use crate::seen::SeenFile;
 use crate::team::{EndedLane, Other, PlannedLane};
@@ -39,9 +38,11 @@ use crate::write_failure::WriteFailure;
 mod blobs;
 mod content;
 mod decisions;
+mod image;
 
 pub use self::content::{Blob, StagedContent, StagedFile};
 pub use self::decisions::Decisions;
+pub use self::image::{ImageRead, NamedImage};
 
 /// The version of request bodies, recorded prompts, and verdicts. Raise it for a change that gives a recorded run
 /// another request body or verdict: a replay reuses those of older formats without comparing them. Rewording a prompt

@@ -13,7 +13,6 @@ pub mod fate;
 pub mod grammar;
 pub mod lane_id;
 pub mod model_choice;
-pub mod named_image;
 pub mod scope;
 pub mod seen;
 pub mod signal;

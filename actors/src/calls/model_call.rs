@@ -29,9 +29,9 @@ use crate::run::Run;
 use crate::run::effect::{Effect, Trace};
 use crate::run::publisher::EventWritten;
 use crate::run::terms::settings_of;
-use crate::talk::brief::told_of;
+use crate::talk::brief::{images_shown, images_unseen};
 use crate::talk::dialogue::Dialogue;
-use crate::talk::prompts::{Prompt, Prompts};
+use crate::talk::prompts::Prompts;
 
 /// Why there is no answer.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
@@ -293,14 +293,14 @@ impl Caller {
     fn seen(&self, message: &ChatMessage) -> ChatMessage {
         match message {
             ChatMessage::User { content, images } if !images.is_empty() => {
-                let takes = takes_images(&self.run.config().llm.images, &self.settings.model);
-                let prompt = if takes { Prompt::Images } else { Prompt::ImagesUnseen };
                 let titles: Vec<&str> = images.iter().map(|image| image.title.as_str()).collect();
-                let content = format!("{content}\n\n{}", told_of(self.prompts(), prompt, &titles));
-                ChatMessage::User {
-                    content,
-                    images: if takes { images.clone() } else { Vec::new() },
-                }
+                let (told, images) =
+                    if takes_images(&self.run.config().llm.images, &self.settings.model) {
+                        (images_shown(self.prompts(), &titles), images.clone())
+                    } else {
+                        (images_unseen(self.prompts(), &titles), Vec::new())
+                    };
+                ChatMessage::User { content: format!("{content}\n\n{told}"), images }
             }
             ChatMessage::System { .. }
             | ChatMessage::User { .. }

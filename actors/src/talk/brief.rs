@@ -24,6 +24,8 @@ pub struct Brief {
     pub images: Vec<PromptImage>,
     /// Those that could not be read, with the reason.
     pub unread_images: Vec<String>,
+    /// True if the images are for who is given a plan: the planner's model takes none.
+    pub images_with_plan: bool,
 }
 
 /// How much of the brief a role reads.
@@ -38,7 +40,7 @@ pub enum BriefShare {
 impl Brief {
     /// Returns what precedes a role's first question in a dialogue: the brief, unless another role has put it there,
     /// and the role's `instructions`. Empty if the role has already asked something. The images of the request are shown
-    /// with it to who reads everything; others are told of them.
+    /// with it once: to who reads everything, or else to who is given a plan. Others are told of them.
     pub fn introduction(
         &self,
         prompts: &Prompts,
@@ -50,31 +52,41 @@ impl Brief {
         if !dialogue.is_first_of(role) {
             return String::new();
         }
+        if !dialogue.is_new() {
+            return format!("{instructions}\n\n");
+        }
+        let (shown, unseen) = self.images.split_at(self.shown_to(reads));
+        dialogue.show(shown);
+        let request = self.request(prompts, unseen);
         let opening = match reads {
-            _ if !dialogue.is_new() => instructions.to_owned(),
-            BriefShare::Everything => {
-                dialogue.show(&self.images);
-                prompts.render(
-                    Prompt::Opening,
-                    &[
-                        ("workspace", &self.workspace(prompts)),
-                        ("earlier", &paragraph(self.earlier.clone())),
-                        ("evidence", &self.evidence(prompts)),
-                        ("request", &self.request(prompts, &[])),
-                        ("role", &instructions),
-                    ],
-                )
-            }
+            BriefShare::Everything => prompts.render(
+                Prompt::Opening,
+                &[
+                    ("workspace", &self.workspace(prompts)),
+                    ("earlier", &paragraph(self.earlier.clone())),
+                    ("evidence", &self.evidence(prompts)),
+                    ("request", &request),
+                    ("role", &instructions),
+                ],
+            ),
             BriefShare::Plan => prompts.render(
                 Prompt::OpeningForPlan,
                 &[
                     ("workspace", &self.workspace(prompts)),
-                    ("request", &self.request(prompts, &self.images)),
+                    ("request", &request),
                     ("role", &instructions),
                 ],
             ),
         };
         opening + "\n\n"
+    }
+
+    /// Returns how many of the images are shown to who reads this share: all or none.
+    const fn shown_to(&self, reads: BriefShare) -> usize {
+        match reads {
+            BriefShare::Plan if !self.images_with_plan => 0,
+            BriefShare::Everything | BriefShare::Plan => self.images.len(),
+        }
     }
 
     /// Forgets the images, which belong to one request.
@@ -93,10 +105,10 @@ impl Brief {
     fn request(&self, prompts: &Prompts, unseen: &[PromptImage]) -> String {
         let unseen = unseen.iter().map(|image| &image.title);
         let unseen: Vec<&str> = unseen.chain(&self.unread_images).map(String::as_str).collect();
-        match told_of(prompts, Prompt::ImagesUnseen, &unseen) {
-            told if told.is_empty() => self.request.clone(),
-            told => format!("{}\n\n{told}", self.request),
+        if unseen.is_empty() {
+            return self.request.clone();
         }
+        format!("{}\n\n{}", self.request, images_unseen(prompts, &unseen))
     }
 
     /// Returns the evidence with its heading; empty if there is none.
@@ -115,12 +127,14 @@ impl Brief {
     }
 }
 
-/// Tells a model of images; empty if there are none.
-pub fn told_of(prompts: &Prompts, prompt: Prompt, images: &[&str]) -> String {
-    if images.is_empty() {
-        return String::new();
-    }
-    prompts.render(prompt, &[("images", &images.join(", "))])
+/// Names the images that a model is shown with a message.
+pub fn images_shown(prompts: &Prompts, images: &[&str]) -> String {
+    prompts.render(Prompt::Images, &[("images", &images.join(", "))])
+}
+
+/// Names images that a model is not shown.
+pub fn images_unseen(prompts: &Prompts, images: &[&str]) -> String {
+    prompts.render(Prompt::ImagesUnseen, &[("images", &images.join(", "))])
 }
 
 /// Appends an empty line, unless the text is empty.

@@ -5,8 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use facts::event::Event;
-use facts::named_image::NamedImage;
+use facts::event::{Event, NamedImage};
 use facts::words::Side;
 use front::error::{CliError, CliErrorKind};
 use journal::read::content;

@@ -188,9 +188,9 @@ impl State {
             }
             let options = begins_with(&run, intent);
             let (images, unread_images) = images::shown(&run.config().llm.images, &named);
-            let (request, about, images_of) = (text.clone(), text, named);
+            let (request, about) = (text.clone(), text);
             let mut gathering =
-                Gathering { request, about, index, options, earlier, memory, images: images_of };
+                Gathering { request, about, index, options, earlier, memory, images: named };
             // Concurrently, so that the first command need not wait for it.
             let (gathered, ()) = tokio::join!(run.perform(&mut gathering), async {
                 if intent != RequestIntent::Answer && !run.only_compares() {
@@ -198,7 +198,9 @@ impl State {
                     commands.prepare().await;
                 }
             });
-            News::Prepared(gathered.map(|brief| (intent, Brief { images, unread_images, ..brief })))
+            let images_with_plan = !images::sees(&run, AgentRole::Architect);
+            let with_images = |brief| Brief { images, unread_images, images_with_plan, ..brief };
+            News::Prepared(gathered.map(|brief| (intent, with_images(brief))))
         });
     }
 

@@ -14,9 +14,8 @@ use actors::run::terms::settings_of;
 use config::ImageSettings;
 use facts::closed::JournalClosed;
 use facts::delivery::{Delivery, NeedsWork};
-use facts::event::{Blob, Event};
+use facts::event::{Blob, Event, ImageRead, NamedImage};
 use facts::model_choice::own_words;
-use facts::named_image::{ImageRead, NamedImage};
 use images::{HEAD_BYTES, ImageBounds, ImageKind};
 use model::{AgentRole, PromptImage, image_tokens, takes_images};
 use policy::{PolicyRules, Verdict};
@@ -37,19 +36,20 @@ pub(crate) struct ReadingImages {
     request: String,
     /// The directory of the workspace.
     dir: PathBuf,
-    /// The role that sees them first.
-    role: AgentRole,
+    /// The roles that could see them, in order.
+    roles: &'static [AgentRole],
 }
 
 impl ReadingImages {
     /// Creates the effect for a request with this intent.
     pub(crate) fn of(request: &str, dir: PathBuf, intent: RequestIntent) -> Self {
-        let role = match intent {
-            RequestIntent::Edit | RequestIntent::Plan => AgentRole::Architect,
-            RequestIntent::Answer | RequestIntent::Review => AgentRole::Analysis,
-            RequestIntent::Mission => AgentRole::Researcher,
+        let roles: &[AgentRole] = match intent {
+            RequestIntent::Edit => &[AgentRole::Architect, AgentRole::Editor],
+            RequestIntent::Plan => &[AgentRole::Architect],
+            RequestIntent::Answer | RequestIntent::Review => &[AgentRole::Analysis],
+            RequestIntent::Mission => &[AgentRole::Researcher],
         };
-        Self { request: request.to_owned(), dir, role }
+        Self { request: request.to_owned(), dir, roles }
     }
 }
 
@@ -87,11 +87,17 @@ impl Effect for ReadingImages {
             };
             images.push(NamedImage { name: run.redactor.redact(&name).into_owned(), read });
         }
-        let model = &settings_of(&config.llm, self.role).model;
-        let unseen_by = (!takes_images(&config.llm.images, model)).then(|| model.clone());
+        let first = self.roles.first().filter(|_| !self.roles.iter().any(|role| sees(run, *role)));
+        let unseen_by = first.map(|role| settings_of(&config.llm, *role).model.clone());
         run.publish(Event::ImagesRead { images: images.clone(), unseen_by }).await?;
         Ok(images)
     }
+}
+
+/// Returns true if the model of a role takes images.
+pub(crate) fn sees(run: &Run, role: AgentRole) -> bool {
+    let llm = &run.config().llm;
+    takes_images(&llm.images, &settings_of(llm, role).model)
 }
 
 async fn fitted(content: Vec<u8>, settings: &ImageSettings) -> ImageRead {

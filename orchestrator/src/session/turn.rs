@@ -7,7 +7,7 @@ pub(crate) mod fates;
 pub(crate) mod summary;
 
 use actors::run::UserWord;
-use actors::talk::brief::told_of;
+use actors::talk::brief::images_unseen;
 use actors::talk::prompts::Prompt;
 use actors::talk::prompts::Prompts;
 use checks::outcome::Check;
@@ -114,8 +114,7 @@ impl FinishedTurn {
                 .then(|| prompts.render(Prompt::TurnSaid, &[("said", &said.join("\n"))])),
         );
         let images: Vec<&str> = self.images.iter().map(String::as_str).collect();
-        let images = told_of(prompts, Prompt::ImagesUnseen, &images);
-        let images = part((!images.is_empty()).then_some(images));
+        let images = part((!images.is_empty()).then(|| images_unseen(prompts, &images)));
         let rest = format!("{images}{plan}{said}{diff}{checks}{answer}");
         prompts.render(
             Prompt::Turn,

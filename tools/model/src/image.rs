@@ -1,12 +1,10 @@
-//! Images in requests: which models take them, and how many tokens one is taken to be. Pure.
+//! Images in requests, and how many tokens one is taken to be. Pure.
 
 use std::fmt;
 use std::sync::Arc;
 
 use config::ImageSettings;
 use serde::{Deserialize, Serialize};
-
-use super::dialect::matches;
 
 /// An image in a message of the user.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,11 +30,6 @@ impl fmt::Debug for PromptImage {
     }
 }
 
-/// Returns true if a model takes images.
-pub fn takes_images(settings: &ImageSettings, model: &str) -> bool {
-    settings.models.iter().any(|pattern| matches(pattern, model))
-}
-
 /// Estimates the tokens of an image of this size.
 pub fn image_tokens(settings: &ImageSettings, width: u32, height: u32) -> u64 {
     (u64::from(width) * u64::from(height)).div_ceil(settings.pixels_per_token.max(1))
@@ -47,17 +40,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn models_that_take_images_are_data() {
+    fn an_image_counts_by_its_pixels() {
         let llm = config::resolve_layers(&config::Inputs::default()).unwrap().config.llm;
-        for (model, takes) in [
-            ("deepseek-flash", true),
-            ("deepseek-v4.1-flash-1017", true),
-            ("deepseek/deepseek-v4.1-flash", true),
-            ("deepseek-v4-pro", false),
-            ("qwen3-coder", false),
-        ] {
-            assert_eq!(takes_images(&llm.images, model), takes, "{model}");
-        }
         assert_eq!(image_tokens(&llm.images, 2048, 2048), 5593);
     }
 }

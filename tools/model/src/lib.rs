@@ -17,9 +17,9 @@ mod wire;
 
 pub use bounds::AnswerBounds;
 pub use client::{ClientError, DeepSeekClient};
-pub use dialect::SpokenDialect;
+pub use dialect::{SpokenDialect, takes_images};
 pub use error::{Awaited, ErrorClass, ModelError, Partial};
-pub use image::{PromptImage, image_tokens, takes_images};
+pub use image::{PromptImage, image_tokens};
 pub use sse::{SseError, SseEvent, SseParser};
 pub use wire::{
     AgentRole, BYTES_PER_TOKEN, ChatMessage, ChatRequest, FinishReason, ModelReply, PromptTokens,

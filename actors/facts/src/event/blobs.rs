@@ -1,7 +1,6 @@
 //! The blobs that events refer to, which the journal stores outside the log.
 
-use super::{Blob, Event};
-use crate::named_image::NamedImage;
+use super::{Blob, Event, NamedImage};
 
 impl Event {
     /// Returns the blobs that must be on disk before the journal line.

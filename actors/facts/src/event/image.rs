@@ -5,7 +5,7 @@ use std::fmt;
 use images::ImageKind;
 use serde::{Deserialize, Serialize};
 
-use crate::event::Blob;
+use super::content::Blob;
 
 /// An image that a request names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
