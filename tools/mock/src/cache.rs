@@ -212,6 +212,24 @@ mod tests {
     }
 
     #[test]
+    fn an_image_counts_alike_whatever_its_length_and_differs_by_its_content() {
+        let seen = |url: String| {
+            let parts = serde_json::json!([
+                {"type": "text", "text": "see"},
+                {"type": "image_url", "image_url": {"url": url}},
+            ]);
+            let messages = serde_json::json!([{"role": "user", "content": parts}]);
+            let raw = serde_json::json!({"model": "m", "messages": messages});
+            let body = RequestBody::parse(raw.to_string().as_bytes()).unwrap();
+            Canonical::new(&body, &raw)
+        };
+        let (short, long) = (seen("data:a".into()), seen("b".repeat(1 << 20)));
+        assert_eq!(short.tokens(), long.tokens());
+        assert!((1024..1100).contains(&short.tokens()), "{}", short.tokens());
+        assert_ne!(short.bytes, long.bytes);
+    }
+
+    #[test]
     fn a_changed_message_or_model_hits_nothing() {
         let long = "x".repeat(4000);
         let mut cache = Cache::new(CacheMode::Boundaries);
