@@ -2,6 +2,7 @@
 //! What is said to models is in `model`, and what checks conclude in `checking`.
 
 mod autopilot;
+mod images;
 mod instructions;
 pub(crate) mod invariants;
 mod memory;

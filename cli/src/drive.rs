@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use actors::run::workspace::{CommitRefused, Extent, Staged};
 use config::Settings;
+use facts::event::Event;
 use facts::signal::{ApprovalQuestion, Attendance, Signal};
 use front::error::{CliError, CliErrorKind};
 use front::exit;
@@ -299,6 +300,9 @@ impl Drive {
                         if let Signal::Paused(why) = &signal {
                             view.note(&render::harmless(why));
                         }
+                        if view.attendance() == Attendance::Unattended && sends_images(&signal) {
+                            view.note("images are sent as they are: secrets in them cannot be masked");
+                        }
                         // A question may stay open for a long time; a signal or another terminal can stop the run before it is
                         // answered.
                         let mut shown = view.signal(signal);
@@ -376,6 +380,13 @@ impl Drive {
             }
         }
     }
+}
+
+/// Returns true if images will be sent to a model.
+fn sends_images(signal: &Signal) -> bool {
+    let Signal::Event(envelope) = signal else { return false };
+    matches!(&envelope.event, Event::ImagesRead { images, unseen_by: None }
+        if images.iter().any(|image| image.content().is_some()))
 }
 
 /// Polls `work` until `end` completes. Returns the error if `end` came first; `work` can then be polled again.

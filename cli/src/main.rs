@@ -45,6 +45,9 @@ fn main() -> ExitCode {
     if let Some(code) = interpreter::worker(std::env::args_os()) {
         return code;
     }
+    if let Some(code) = images::worker(std::env::args_os()) {
+        return code;
+    }
     forbid_inspection();
     if let Some(shell) = surroundings::completing() {
         let words = std::env::args_os().skip(1).collect();

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 pub use self::agent_loop::{AgentLoop, ApplyStrategy, Baseline, FailureClassifier, SafetyGate};
 pub use self::commands::{Commands, Complaints, ProjectKind, TestCommand};
 pub use self::dialect::{Dialect, FinishReasons, Parameter, UsageFields, matches_pattern};
-pub use self::model::{Effort, Llm, ModelRole, Peak, Price};
+pub use self::model::{Effort, ImageSettings, Llm, ModelRole, Peak, Price};
 pub use self::policy::{Approval, Mode, Policy};
 pub use self::routing::{
     Router, RouterAlone, RouterParts, RouterScale, RouterWeights, RouterWords,

@@ -6,6 +6,7 @@ pub(crate) mod deadline;
 pub(crate) mod dispatch;
 pub(crate) mod evidence;
 pub(crate) mod gathering;
+pub(crate) mod images;
 pub mod intent;
 pub(crate) mod review;
 pub(crate) mod router;

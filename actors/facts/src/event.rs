@@ -38,9 +38,11 @@ use crate::write_failure::WriteFailure;
 mod blobs;
 mod content;
 mod decisions;
+mod image;
 
 pub use self::content::{Blob, StagedContent, StagedFile};
 pub use self::decisions::Decisions;
+pub use self::image::{ImageRead, NamedImage};
 
 /// The version of request bodies, recorded prompts, and verdicts. Raise it for a change that gives a recorded run
 /// another request body or verdict: a replay reuses those of older formats without comparing them. Rewording a prompt
@@ -306,6 +308,15 @@ pub enum Event {
         from: String,
         /// Id of the model that is asked now.
         to: String,
+    },
+    /// The images that the request names were read.
+    #[serde(rename = "ImagesRead@v1")]
+    ImagesRead {
+        /// The images, in the order in which they are named.
+        images: Vec<NamedImage>,
+        /// Id of the model that would see them first, if it takes no images. Absent if it does.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        unseen_by: Option<String>,
     },
     /// Evidence for the request was gathered from the workspace.
     #[serde(rename = "EvidenceGathered@v1")]

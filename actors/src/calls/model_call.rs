@@ -16,8 +16,8 @@ use facts::event::{Blob, Event, RequestTerms};
 use facts::signal::{Signal, Speaker};
 use model::retry::{self, Retry, RetryPolicy};
 use model::{
-    AgentRole, Awaited, BYTES_PER_TOKEN, ChatRequest, ModelError, ModelReply, ReplyDelta,
-    SpokenDialect, ToolChoice, Usage,
+    AgentRole, Awaited, BYTES_PER_TOKEN, ChatMessage, ChatRequest, ModelError, ModelReply,
+    ReplyDelta, SpokenDialect, ToolChoice, Usage, takes_images,
 };
 use thiserror::Error;
 use tools::clock;
@@ -29,6 +29,7 @@ use crate::run::Run;
 use crate::run::effect::{Effect, Trace};
 use crate::run::publisher::EventWritten;
 use crate::run::terms::settings_of;
+use crate::talk::brief::{images_shown, images_unseen};
 use crate::talk::dialogue::Dialogue;
 use crate::talk::prompts::Prompts;
 
@@ -237,14 +238,13 @@ impl Caller {
     /// Returns the reservation that a request needs.
     fn reserves(&self, request: &ChatRequest) -> Ask {
         let window = self.run.config().llm.context_window_tokens;
-        // A token is at least one byte, so the length of the body is an upper bound.
-        let prompt_tokens = request.body().len() as u64;
-        // The answer gets what the prompt, at four bytes per token, leaves of the context window.
-        let left = window.saturating_sub(prompt_tokens / BYTES_PER_TOKEN);
+        let prompt = request.prompt_tokens();
+        // The answer gets what the prompt is estimated to leave of the context window.
+        let left = window.saturating_sub(prompt.estimated);
         let room = u32::try_from(left).unwrap_or(u32::MAX);
         let output_tokens = request.max_tokens.min(room.max(1));
         Ask {
-            prompt_tokens,
+            prompt_tokens: prompt.most,
             output_tokens,
             reasons: request.thinking.is_some(),
             was_granted: false,
@@ -297,7 +297,27 @@ impl Caller {
             tools: dialogue.tools().to_vec(),
             tool_choice: limits.tools,
             dialect: Arc::new(spoken.in_full(&self.run.config().llm)),
-            messages: dialogue.messages().to_vec(),
+            messages: dialogue.messages().iter().map(|message| self.seen(message)).collect(),
+        }
+    }
+
+    /// Returns a message as the model sees it: with the names of its images, and with the images if it takes any.
+    fn seen(&self, message: &ChatMessage) -> ChatMessage {
+        match message {
+            ChatMessage::User { content, images } if !images.is_empty() => {
+                let titles: Vec<&str> = images.iter().map(|image| image.title.as_str()).collect();
+                let (told, images) =
+                    if takes_images(&self.run.config().llm.images, &self.settings.model) {
+                        (images_shown(self.prompts(), &titles), images.clone())
+                    } else {
+                        (images_unseen(self.prompts(), &titles), Vec::new())
+                    };
+                ChatMessage::User { content: format!("{content}\n\n{told}"), images }
+            }
+            ChatMessage::System { .. }
+            | ChatMessage::User { .. }
+            | ChatMessage::Assistant { .. }
+            | ChatMessage::Tool { .. } => message.clone(),
         }
     }
 

@@ -68,7 +68,7 @@ pub enum TermsError {
 }
 
 /// Returns the configured model of a role.
-pub(crate) const fn settings_of(llm: &Llm, role: AgentRole) -> &ModelRole {
+pub const fn settings_of(llm: &Llm, role: AgentRole) -> &ModelRole {
     match role {
         AgentRole::Architect | AgentRole::LanePlanner | AgentRole::Researcher => {
             &llm.max_think_model

@@ -4,7 +4,7 @@
 //! The parts shared by all requests come first and the role's own instructions last, so that the provider's prompt
 //! cache can reuse the beginning between requests and roles.
 
-use model::AgentRole;
+use model::{AgentRole, PromptImage};
 
 use crate::talk::dialogue::Dialogue;
 use crate::talk::prompts::{Prompt, Prompts};
@@ -20,6 +20,12 @@ pub struct Brief {
     pub evidence: String,
     /// The user's request.
     pub request: String,
+    /// The images that the request names.
+    pub images: Vec<PromptImage>,
+    /// Those that could not be read, with the reason.
+    pub unread_images: Vec<String>,
+    /// True if the images are for who is given a plan: the planner's model takes none.
+    pub images_with_plan: bool,
 }
 
 /// How much of the brief a role reads.
@@ -33,7 +39,8 @@ pub enum BriefShare {
 
 impl Brief {
     /// Returns what precedes a role's first question in a dialogue: the brief, unless another role has put it there,
-    /// and the role's `instructions`. Empty if the role has already asked something.
+    /// and the role's `instructions`. Empty if the role has already asked something. The images of the request are shown
+    /// with it once: to who reads everything, or else to who is given a plan. Others are told of them.
     pub fn introduction(
         &self,
         prompts: &Prompts,
@@ -45,15 +52,20 @@ impl Brief {
         if !dialogue.is_first_of(role) {
             return String::new();
         }
+        if !dialogue.is_new() {
+            return format!("{instructions}\n\n");
+        }
+        let (shown, unseen) = self.images.split_at(self.shown_to(reads));
+        dialogue.show(shown);
+        let request = self.request(prompts, unseen);
         let opening = match reads {
-            _ if !dialogue.is_new() => instructions.to_owned(),
             BriefShare::Everything => prompts.render(
                 Prompt::Opening,
                 &[
                     ("workspace", &self.workspace(prompts)),
                     ("earlier", &paragraph(self.earlier.clone())),
                     ("evidence", &self.evidence(prompts)),
-                    ("request", &self.request),
+                    ("request", &request),
                     ("role", &instructions),
                 ],
             ),
@@ -61,12 +73,42 @@ impl Brief {
                 Prompt::OpeningForPlan,
                 &[
                     ("workspace", &self.workspace(prompts)),
-                    ("request", &self.request),
+                    ("request", &request),
                     ("role", &instructions),
                 ],
             ),
         };
         opening + "\n\n"
+    }
+
+    /// Returns how many of the images are shown to who reads this share: all or none.
+    const fn shown_to(&self, reads: BriefShare) -> usize {
+        match reads {
+            BriefShare::Plan if !self.images_with_plan => 0,
+            BriefShare::Everything | BriefShare::Plan => self.images.len(),
+        }
+    }
+
+    /// Forgets the images, which belong to one request.
+    pub fn forget_images(&mut self) {
+        self.images.clear();
+        self.unread_images.clear();
+    }
+
+    /// Returns the names of the images that the request names, in words.
+    pub fn named_images(&self) -> Vec<String> {
+        let shown = self.images.iter().map(|image| image.title.clone());
+        shown.chain(self.unread_images.iter().cloned()).collect()
+    }
+
+    /// Returns the request. It is followed by the names of the images that are `unseen` or could not be read.
+    fn request(&self, prompts: &Prompts, unseen: &[PromptImage]) -> String {
+        let unseen = unseen.iter().map(|image| &image.title);
+        let unseen: Vec<&str> = unseen.chain(&self.unread_images).map(String::as_str).collect();
+        if unseen.is_empty() {
+            return self.request.clone();
+        }
+        format!("{}\n\n{}", self.request, images_unseen(prompts, &unseen))
     }
 
     /// Returns the evidence with its heading; empty if there is none.
@@ -85,6 +127,16 @@ impl Brief {
     }
 }
 
+/// Names the images that a model is shown with a message.
+pub fn images_shown(prompts: &Prompts, images: &[&str]) -> String {
+    prompts.render(Prompt::Images, &[("images", &images.join(", "))])
+}
+
+/// Names images that a model is not shown.
+pub fn images_unseen(prompts: &Prompts, images: &[&str]) -> String {
+    prompts.render(Prompt::ImagesUnseen, &[("images", &images.join(", "))])
+}
+
 /// Appends an empty line, unless the text is empty.
 pub fn paragraph(text: String) -> String {
     if text.is_empty() { text } else { text + "\n\n" }
@@ -92,6 +144,7 @@ pub fn paragraph(text: String) -> String {
 
 #[cfg(test)]
 mod tests {
+    use model::ChatMessage;
     use tools::redact::Redactor;
 
     use super::*;
@@ -102,6 +155,7 @@ mod tests {
             earlier: String::new(),
             evidence: format!("cart.py, for {request}"),
             request: request.to_owned(),
+            ..Brief::default()
         }
     }
 
@@ -128,6 +182,31 @@ mod tests {
         let first = said(&brief("x"), &mut dialogue, AgentRole::Editor, BriefShare::Plan);
         assert!(first.contains("A shop.") && !first.contains("cart.py"), "{first}");
         assert!(first.contains("The user's request:\n\nx\n\nYou Editor."), "{first}");
+    }
+
+    #[test]
+    fn images_are_shown_to_who_reads_everything_and_others_are_told_of_them() {
+        let image = PromptImage::new("a.png (9x9)".into(), ("image/png", "QUJD"), 1);
+        let unread_images = vec!["b.png: it is damaged".into()];
+        let brief = Brief { images: vec![image], unread_images, ..brief("x") };
+        let mut images = Vec::new();
+        for (reads, told) in [
+            (
+                BriefShare::Everything,
+                "x\n\nImages that the request names and that are not shown here: b.png: it is damaged\n\n",
+            ),
+            (BriefShare::Plan, "not shown here: a.png (9x9), b.png: it is damaged\n\n"),
+        ] {
+            let mut dialogue = Dialogue::new("s".into(), &Redactor::default());
+            let first = said(&brief, &mut dialogue, AgentRole::Editor, reads);
+            assert!(first.contains(told), "{first}");
+            dialogue.say(&first);
+            let Some(ChatMessage::User { images: shown, .. }) = dialogue.messages().last() else {
+                panic!()
+            };
+            images.push(shown.len());
+        }
+        assert_eq!(images, [1, 0]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use checks::verified::Missing;
 use facts::grammar::look::Look;
-use model::{AgentRole, ChatMessage, ModelReply, ToolOffer};
+use model::{AgentRole, ChatMessage, ModelReply, PromptImage, ToolOffer};
 use patch::numbered;
 use tools::redact::Redactor;
 
@@ -26,6 +26,8 @@ pub struct Dialogue {
     tools: Vec<ToolOffer>,
     /// Number of messages of the user to the active run that it contains.
     steered: usize,
+    /// The images of the next message.
+    images: Vec<PromptImage>,
 }
 
 impl Dialogue {
@@ -33,8 +35,9 @@ impl Dialogue {
     pub fn new(system: String, redactor: &Redactor) -> Self {
         let (messages, redactor) =
             (vec![ChatMessage::System { content: system }], redactor.clone());
-        let (roles, looks, lacking, tools) = Default::default();
-        Self { messages, redactor, sent_tokens: 0, roles, looks, lacking, tools, steered: 0 }
+        let (roles, looks, lacking, tools, images) = Default::default();
+        let (sent_tokens, steered) = (0, 0);
+        Self { messages, redactor, sent_tokens, roles, looks, lacking, tools, steered, images }
     }
 
     /// Offers tools to the model, from the first request to the last.
@@ -110,7 +113,7 @@ impl Dialogue {
     /// Returns true if a user message contains this text.
     pub fn has_told_model(&self, text: &str) -> bool {
         self.messages.iter().any(
-            |message| matches!(message, ChatMessage::User { content } if content.contains(text)),
+            |message| matches!(message, ChatMessage::User { content, .. } if content.contains(text)),
         )
     }
 
@@ -119,9 +122,16 @@ impl Dialogue {
         &self.messages
     }
 
+    /// Shows images with the next user message.
+    pub fn show(&mut self, images: &[PromptImage]) {
+        self.images.extend_from_slice(images);
+    }
+
     /// Appends a user message. Secrets are masked here, on the only path into prompts.
     pub fn say(&mut self, text: &str) {
-        self.messages.push(ChatMessage::User { content: self.redactor.redact(text).into_owned() });
+        let (content, images) =
+            (self.redactor.redact(text).into_owned(), std::mem::take(&mut self.images));
+        self.messages.push(ChatMessage::User { content, images });
     }
 
     /// Appends the result of a tool call from the last answer.

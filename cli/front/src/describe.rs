@@ -96,6 +96,10 @@ fn description(story: &Story, entry: &StoryEntry, event: &Event) -> String {
             let files: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
             format!("the plan lacks {}", beginning(&files.join(", ")))
         }
+        Event::ImagesRead { images, .. } => {
+            let images: Vec<String> = images.iter().map(ToString::to_string).collect();
+            images.join(", ")
+        }
         Event::AnswerRepeated { role, times } => {
             format!("{}: the same answer {times} times", word(role))
         }

@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use checks::outcome::CheckOutcome;
 use checks::wording::short_number;
 use facts::delivery::Delivery;
-use facts::event::{Blob, Event};
+use facts::event::{Blob, Event, ImageRead, NamedImage};
 use facts::grammar::plan::{Plan, StepMark};
 use facts::lane_id::LaneId;
 use facts::team::PlannedLane;
@@ -19,6 +19,9 @@ use crate::{calls, mission};
 
 /// The page template.
 const PAGE: &str = include_str!("report.html");
+
+/// Larger images are named and not shown.
+const MAX_INLINE_BYTES: u64 = 500_000;
 
 /// Access to what the page shows that is not part of the story itself.
 pub struct PageSources<'s> {
@@ -285,6 +288,21 @@ fn check(event: &Event, sources: &PageSources<'_>) -> Option<String> {
     Some(text)
 }
 
+/// Renders an image that the request names: with its picture, if it is small.
+fn named_image(named: &NamedImage, sources: &PageSources<'_>) -> String {
+    let ImageRead::Usable { kind, image, .. } = &named.read else {
+        return heading("warn", "not shown", &format!("Image {named}"));
+    };
+    let title = heading("", "", &format!("Image {named}, {} bytes", image.bytes));
+    let small = (image.bytes <= MAX_INLINE_BYTES).then(|| (sources.kept)(image)).flatten();
+    let picture = small.map(|bytes| {
+        let (name, kind, base64) =
+            (Escaped(&named.name), kind.media_type(), images::base64(&bytes));
+        format!("<img alt=\"{name}\" src=\"data:{kind};base64,{base64}\">\n")
+    });
+    title + &picture.unwrap_or_default()
+}
+
 /// Renders an event for the timeline; `None` for most events, which it leaves out.
 #[expect(clippy::wildcard_enum_match_arm, reason = "only `explain` shows the others")]
 fn part(
@@ -314,6 +332,9 @@ fn part(
             heading("", "", "Answer"),
             Escaped(text)
         )),
+        Event::ImagesRead { images, .. } => {
+            Some(images.iter().map(|image| named_image(image, sources)).collect())
+        }
         Event::VerificationRun { .. } => check(event, sources),
         Event::ApprovalAsked { action, why, .. } => {
             note("", "", &format!("Approval asked: {action}"), &why.to_string())

@@ -298,7 +298,7 @@ async fn answers(llm: &Llm, client: &DeepSeekClient, role: &ModelRole) -> Result
             dialect: spoken.in_full(llm).into(),
             messages: vec![
                 ChatMessage::System { content: "Answer with one word.".to_owned() },
-                ChatMessage::User { content: "Say yes.".to_owned() },
+                ChatMessage::user("Say yes."),
             ],
         };
         let answer = timeout(PATIENCE_WITH_MODELS, client.attempt(&request, &mut |_| ())).await;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use facts::event::Event;
+use facts::event::{Event, NamedImage};
 use facts::words::Side;
 use front::error::{CliError, CliErrorKind};
 use journal::read::content;
@@ -166,6 +166,13 @@ fn part(entry: &StoryEntry, event: &Event) -> Option<String> {
             format!("## Request\n\n*{}*\n\n{}", entry.at, quoted(text))
         }
         Event::TurnAdded { text, .. } => format!("### Answer\n\n{text}"),
+        Event::ImagesRead { images, .. } => {
+            let line = |image: &NamedImage| match image.content() {
+                Some(content) => format!("- image {image}, {} bytes\n", content.bytes),
+                None => format!("- image not shown: {image}\n"),
+            };
+            images.iter().map(line).collect()
+        }
         Event::AutopilotBegan { task, .. } => format!("## Autopilot\n\n{}", quoted(task)),
         Event::AutopilotAnswered { answer, .. } => {
             format!("### The next step\n\n{}", fenced("text", answer))

@@ -290,7 +290,7 @@ pub(crate) fn help() -> String {
         text.push_str(&format!("  /{name:<10} {about}\n"));
     }
     text + "  !COMMAND    run a command in the sandbox
-  @PATH       name a file; Tab completes
+  @PATH       name a file or an image; Tab completes
 Keys:
   Enter       send, or queue while a request is running
   Ctrl-Enter  send to the running request (as /now)

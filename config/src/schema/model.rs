@@ -52,6 +52,24 @@ pub struct Llm {
     pub prices: BTreeMap<String, Price>,
     /// When the peak prices apply.
     pub peak: Peak,
+    /// Images in requests.
+    pub images: ImageSettings,
+}
+
+/// Images in requests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImageSettings {
+    /// Models that take images, as patterns in which `*` stands for any text.
+    pub models: Vec<String>,
+    /// Images sent with one request.
+    pub max_count: usize,
+    /// Length of an image in base64, in bytes; a larger one is shrunk.
+    pub max_base64_bytes: u64,
+    /// Width and height of an image, in pixels; a larger one is shrunk.
+    pub max_side: u32,
+    /// Pixels that count as one token.
+    pub pixels_per_token: u64,
 }
 
 /// The model of a role, with its settings.

@@ -271,6 +271,7 @@ impl World<'_> {
         let turn = FinishedTurn {
             run: run.clone(),
             request: step.to_owned(),
+            images: Vec::new(),
             delivery: delivery.clone(),
             plan: None,
             said: Vec::new(),

@@ -27,6 +27,7 @@ use crate::gate::memory::GateMemory;
 use crate::request::PilotPart;
 use crate::request::deadline::{Deadline, time_left};
 use crate::request::gathering::{self, Gathering, Recall, begins_with};
+use crate::request::images::{self, ReadingImages};
 use crate::request::intent::{self, RequestIntent};
 use crate::root::active::{Active, Work};
 use crate::root::ending::journal_closed;
@@ -47,6 +48,7 @@ impl State {
             return;
         }
         self.current = CurrentRequest::Beginning(Vec::new());
+        self.last_brief.forget_images();
         let recorded = asked.recorded.as_ref();
         let rules = recorded.map_or(&self.idle.terms.rules, |recorded| &recorded.terms.rules);
         let masked = gathering::secrets_in(self.dir.clone(), Arc::clone(rules));
@@ -140,7 +142,7 @@ impl State {
         };
         let mut compacting =
             if pilot.is_some() { Compacting::nothing() } else { self.compacting() };
-        let (index, memory) = (self.index.clone(), self.recall());
+        let (index, memory, dir) = (self.index.clone(), self.recall(), self.dir.clone());
         let workspace = Arc::new(self.workspace(run.scope(), myself));
         let commands = CommandRunner { workspace, run: run.clone() };
         self.start_work(myself, async move {
@@ -172,9 +174,23 @@ impl State {
                 let brief = Brief { earlier, request: text, ..Brief::default() };
                 return News::Prepared(Ok((intent, brief)));
             }
+            // The step of an autopilot is a model's: what it names, the user has not.
+            let named = match pilot {
+                None => run.perform(&mut ReadingImages::of(&text, dir, intent)).await,
+                Some(_) => Ok(Vec::new()),
+            };
+            let named = match named {
+                Ok(named) => named,
+                Err(closed) => return News::Prepared(Err(closed.into())),
+            };
+            if let Some(end) = images::nothing_to_see(&text, &named) {
+                return News::Prepared(Err(end));
+            }
             let options = begins_with(&run, intent);
+            let (images, unread_images) = images::shown(&run.config().llm.images, &named);
+            let (request, about) = (text.clone(), text);
             let mut gathering =
-                Gathering { request: text.clone(), about: text, index, options, earlier, memory };
+                Gathering { request, about, index, options, earlier, memory, images: named };
             // Concurrently, so that the first command need not wait for it.
             let (gathered, ()) = tokio::join!(run.perform(&mut gathering), async {
                 if intent != RequestIntent::Answer && !run.only_compares() {
@@ -182,7 +198,9 @@ impl State {
                     commands.prepare().await;
                 }
             });
-            News::Prepared(gathered.map(|brief| (intent, brief)))
+            let images_with_plan = !images::sees(&run, AgentRole::Architect);
+            let with_images = |brief| Brief { images, unread_images, images_with_plan, ..brief };
+            News::Prepared(gathered.map(|brief| (intent, with_images(brief))))
         });
     }
 

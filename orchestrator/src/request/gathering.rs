@@ -9,7 +9,7 @@ use actors::run::effect::{Effect, Trace};
 use actors::talk::brief::Brief;
 use checks::derive::{Project, derive};
 use facts::delivery::{Delivery, FailureKind};
-use facts::event::{Blob, Event};
+use facts::event::{Blob, Event, NamedImage};
 use facts::words::RequestIntent;
 use index::Index;
 use policy::{PolicyRules, Verdict};
@@ -36,6 +36,8 @@ pub(crate) struct Gathering {
     pub(crate) earlier: String,
     /// Where the memory is, and which session uses it.
     pub(crate) memory: Recall,
+    /// The images that the request names: they are shown apart, or it is said why not.
+    pub(crate) images: Vec<NamedImage>,
 }
 
 /// Returns the limits of the evidence for a request: smaller if the model that answers can use tools.
@@ -90,6 +92,7 @@ impl Gathering {
             earlier: said(earlier.as_ref()),
             evidence: said(Some(text)),
             request: self.request.clone(),
+            ..Brief::default()
         })
     }
 }
@@ -111,7 +114,13 @@ impl Effect for Gathering {
             (search::gather(&about, &index, &options, &checks), memos)
         });
         let died = |_| Delivery::failed(FailureKind::Internal, "gathering evidence failed");
-        let (evidence, memos) = gathered.await.map_err(died)?;
+        let (mut evidence, memos) = gathered.await.map_err(died)?;
+        let is_image = |left_out: &str| {
+            self.images.iter().any(|image| {
+                left_out.strip_prefix(&image.name).is_some_and(|why| why.starts_with(": "))
+            })
+        };
+        evidence.omitted.retain(|left_out| !is_image(left_out));
         let told = [self.earlier.as_str(), &memos].into_iter().filter(|text| !text.is_empty());
         let earlier = told.collect::<Vec<_>>().join("\n\n");
         let gathered = evidence::gathered(run.prompts(), &run.redactor, &evidence, &earlier);

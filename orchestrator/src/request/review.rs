@@ -54,8 +54,15 @@ impl State {
                 LookSources { commands: &commands, index: Some(&index), own: &[], programs: None };
             let options = begins_with(&commands.run, RequestIntent::Review);
             let index = index.clone();
-            let gather =
-                |request, about| Gathering { request, about, index, options, earlier, memory };
+            let gather = |request, about| Gathering {
+                request,
+                about,
+                index,
+                options,
+                earlier,
+                memory,
+                images: Vec::new(),
+            };
             let reviewed = review(sources, (&words, router, made), gather).await;
             News::Reviewed(reviewed.unwrap_or_else(Box::new))
         });

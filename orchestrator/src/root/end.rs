@@ -90,6 +90,7 @@ impl State {
             places: self.places.clone(),
             sessions: self.sessions.clone(),
             memory,
+            images: self.last_brief.named_images(),
         };
         Some(closing.close(ended, stopping))
     }
@@ -150,6 +151,8 @@ struct Closing {
     places: WorkspacePlaces,
     sessions: PathBuf,
     memory: DeliveryPlace,
+    /// The images that its request names.
+    images: Vec<String>,
 }
 
 impl Closing {
@@ -227,6 +230,7 @@ impl Closing {
             run: run.id().to_owned(),
             said: said(&run),
             request: run.redactor.redact(&request.text).into_owned(),
+            images: self.images,
             delivery: delivery.clone(),
             plan: plan.clone(),
             answer: answer.clone(),

@@ -11,7 +11,7 @@ use actors::run::terms::Terms;
 use actors::talk::prompts::Prompts;
 use checks::outcome::CheckOutcome;
 use facts::delivery::{Delivery, StagedFor};
-use facts::event::{Blob, Event, FORMAT, StagedFile};
+use facts::event::{Blob, Event, FORMAT, NamedImage, StagedFile};
 use facts::seen::SeenFile;
 use facts::words::{EffectToApprove, Side};
 use journal::staged_changes;
@@ -197,6 +197,7 @@ impl<'r> RunRecords<'r> {
         let request = request.text;
         let (mut plan, mut answer, mut trail) = (None, None, Trail::default());
         let (mut failing, mut in_lanes) = (Vec::new(), false);
+        let mut images = Vec::new();
         let mut staged: Vec<(String, Vec<StagedFile>)> = Vec::new();
         let own = self.records.iter().filter(|record| !record.scope().is_part());
         for event in own.filter_map(|record| record.event()) {
@@ -205,6 +206,9 @@ impl<'r> RunRecords<'r> {
                     plan = Some(it);
                 }
                 Event::TurnAdded { speaker: Side::Assistant, text, .. } => answer = Some(text),
+                Event::ImagesRead { images: named, .. } => {
+                    images = named.iter().map(NamedImage::to_string).collect();
+                }
                 Event::LanesBegun { .. } => in_lanes = true,
                 Event::VerifyStarted { .. } => failing.clear(),
                 // Failures while lanes are merged are covered by how the merge ends.
@@ -223,7 +227,9 @@ impl<'r> RunRecords<'r> {
         }
         let changes = trail.changes();
         let (run, said) = (self.id.to_owned(), self.user_said());
-        Ok(Some(FinishedTurn { run, request, delivery, plan, said, answer, changes, failing }))
+        let turn =
+            FinishedTurn { run, request, images, delivery, plan, said, answer, changes, failing };
+        Ok(Some(turn))
     }
 
     /// Returns what the user said while it was worked on.

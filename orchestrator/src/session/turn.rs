@@ -7,6 +7,7 @@ pub(crate) mod fates;
 pub(crate) mod summary;
 
 use actors::run::UserWord;
+use actors::talk::brief::images_unseen;
 use actors::talk::prompts::Prompt;
 use actors::talk::prompts::Prompts;
 use checks::outcome::Check;
@@ -33,6 +34,8 @@ pub(crate) struct FinishedTurn {
     pub(crate) run: String,
     /// The user's message.
     pub(crate) request: String,
+    /// The images that it names.
+    pub(crate) images: Vec<String>,
     /// How it ended.
     pub(crate) delivery: Delivery,
     /// The last plan.
@@ -110,7 +113,9 @@ impl FinishedTurn {
             (!said.is_empty())
                 .then(|| prompts.render(Prompt::TurnSaid, &[("said", &said.join("\n"))])),
         );
-        let rest = format!("{plan}{said}{diff}{checks}{answer}");
+        let images: Vec<&str> = self.images.iter().map(String::as_str).collect();
+        let images = part((!images.is_empty()).then(|| images_unseen(prompts, &images)));
+        let rest = format!("{images}{plan}{said}{diff}{checks}{answer}");
         prompts.render(
             Prompt::Turn,
             &[
@@ -287,8 +292,9 @@ mod tests {
     pub(super) fn turn(request: &str) -> FinishedTurn {
         let delivery = Delivery::Delivered { verified: Verified::Passed };
         let (changes, failing) = (Vec::new(), Vec::new());
-        let (run, request, said) = (String::new(), request.into(), Vec::new());
-        FinishedTurn { run, request, delivery, plan: None, said, answer: None, changes, failing }
+        let (run, request, said, images) = (String::new(), request.into(), Vec::new(), Vec::new());
+        let (plan, answer) = (None, None);
+        FinishedTurn { run, request, images, delivery, plan, said, answer, changes, failing }
     }
 
     fn change(path: &str, before: &str, after: &str) -> Change {

@@ -81,7 +81,12 @@ fn processes_are_started_in_few_places() {
     // The sandbox starts itself and the command it is given.
     only_in(
         "Command::new(",
-        &["tools/shell/src/", "tools/sandbox/src/", "tools/interpreter/src/worker.rs"],
+        &[
+            "tools/shell/src/",
+            "tools/sandbox/src/",
+            "tools/images/src/worker.rs",
+            "tools/interpreter/src/worker.rs",
+        ],
     );
 }
 
@@ -161,6 +166,7 @@ fn symbols_of_the_legacy_runtime_are_denied() {
             words,
             &[
                 "actors/",
+                "orchestrator/src/request/images.rs",
                 "orchestrator/src/request/router.rs",
                 "orchestrator/src/request/router/",
                 "orchestrator/src/request/routing.rs",

@@ -2,8 +2,8 @@
 //! the real server.
 //!
 //! A request hits only prefixes that were stored as a whole: earlier prompts, and earlier prompts with their answers.
-//! One token is counted per four bytes, and a hit is rounded down to a multiple of 128 tokens. The cache stores hashes
-//! at the places where a hit can end, not texts.
+//! One token is counted per four bytes, 1,024 per image, and a hit is rounded down to a multiple of 128 tokens. The cache
+//! stores hashes at the places where a hit can end, not texts.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher as _};
@@ -12,6 +12,7 @@ use super::options::CacheMode;
 use super::schema::{AnsweredToolCall, RequestBody, RequestMessage, UserContent};
 
 const BYTES_PER_TOKEN: usize = 4;
+const IMAGE_TOKENS: usize = 1024;
 const UNIT_TOKENS: usize = 128;
 const UNIT_BYTES: usize = UNIT_TOKENS * BYTES_PER_TOKEN;
 
@@ -51,8 +52,13 @@ impl Canonical {
                 self.parts(&["user", text]);
             }
             RequestMessage::User { content: UserContent::Parts(parts) } => {
-                let parts = serde_json::Value::from(parts.clone()).to_string();
-                self.parts(&["user", &parts]);
+                self.part("user");
+                for part in parts {
+                    match part["type"].as_str() {
+                        Some("text") => self.part(part["text"].as_str().unwrap_or_default()),
+                        _ => self.image(&part.to_string()),
+                    }
+                }
             }
             RequestMessage::Assistant { content, reasoning_content, tool_calls } => {
                 self.parts(&["assistant", content.as_deref().unwrap_or_default()]);
@@ -70,6 +76,14 @@ impl Canonical {
         }
         self.bytes.push(b'\n');
         self.ends.push(self.bytes.len());
+    }
+
+    /// Adds an image: it counts as the same number of tokens whatever its content.
+    fn image(&mut self, image: &str) {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(image.as_bytes());
+        let words = format!("{:016x}", hasher.finish());
+        self.part(&words.repeat(IMAGE_TOKENS * BYTES_PER_TOKEN / words.len()));
     }
 
     fn parts(&mut self, parts: &[&str]) {
@@ -195,6 +209,24 @@ mod tests {
         let second = canonical(&[("user", &long), ("assistant", &long), ("user", "more")]);
         let both = canonical(&[("user", &long), ("assistant", &long)]);
         assert_eq!(cache.hit(&second), both.tokens() / 128 * 128);
+    }
+
+    #[test]
+    fn an_image_counts_alike_whatever_its_length_and_differs_by_its_content() {
+        let seen = |url: String| {
+            let parts = serde_json::json!([
+                {"type": "text", "text": "see"},
+                {"type": "image_url", "image_url": {"url": url}},
+            ]);
+            let messages = serde_json::json!([{"role": "user", "content": parts}]);
+            let raw = serde_json::json!({"model": "m", "messages": messages});
+            let body = RequestBody::parse(raw.to_string().as_bytes()).unwrap();
+            Canonical::new(&body, &raw)
+        };
+        let (short, long) = (seen("data:a".into()), seen("b".repeat(1 << 20)));
+        assert_eq!(short.tokens(), long.tokens());
+        assert!((1024..1100).contains(&short.tokens()), "{}", short.tokens());
+        assert_ne!(short.bytes, long.bytes);
     }
 
     #[test]

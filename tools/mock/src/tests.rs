@@ -55,7 +55,7 @@ fn request(text: &str) -> ChatRequest {
         tools: Vec::new(),
         tool_choice: ToolChoice::Auto,
         dialect: dialect::named(dialect::DEEPSEEK).unwrap().into(),
-        messages: vec![ChatMessage::User { content: text.into() }],
+        messages: vec![ChatMessage::user(text)],
     }
 }
 
@@ -357,7 +357,7 @@ async fn a_growing_conversation_hits_the_cache() {
         reasoning_content: None,
         tool_calls: Vec::new(),
     });
-    asked.messages.push(ChatMessage::User { content: "more".into() });
+    asked.messages.push(ChatMessage::user("more"));
     let second = ask(&client, &asked).await.unwrap().usage.unwrap();
     let hit = second.hit.unwrap();
     assert_eq!(hit % 128, 0);

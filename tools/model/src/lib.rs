@@ -7,6 +7,7 @@ mod classify;
 mod client;
 mod dialect;
 mod error;
+mod image;
 mod model_reply;
 pub mod price;
 mod reply;
@@ -17,12 +18,14 @@ mod wire;
 
 pub use bounds::AnswerBounds;
 pub use client::{ClientError, DeepSeekClient};
-pub use dialect::SpokenDialect;
+pub use dialect::{SpokenDialect, takes_images};
 pub use error::{Awaited, ErrorClass, ModelError, Partial};
+pub use image::{PromptImage, image_tokens};
 pub use model_reply::{FinishReason, ModelReply, ReplyDelta, Usage};
 pub use sse::{SseError, SseEvent, SseParser};
 pub use wire::{
-    AgentRole, BYTES_PER_TOKEN, ChatMessage, ChatRequest, ToolCall, ToolChoice, ToolOffer,
+    AgentRole, BYTES_PER_TOKEN, ChatMessage, ChatRequest, PromptTokens, ToolCall, ToolChoice,
+    ToolOffer,
 };
 
 use futures_util::future::BoxFuture;

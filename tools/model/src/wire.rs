@@ -9,6 +9,8 @@ use config::{Dialect, Effort, Parameter};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::image::PromptImage;
+
 /// Estimated bytes per token, for when the server's counts are missing or not trusted.
 pub const BYTES_PER_TOKEN: u64 = 4;
 
@@ -71,6 +73,9 @@ pub enum ChatMessage {
     User {
         /// The text.
         content: String,
+        /// The images that follow it.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        images: Vec<PromptImage>,
     },
     /// An answer of the model.
     Assistant {
@@ -90,6 +95,17 @@ pub enum ChatMessage {
         /// The result; never empty.
         content: String,
     },
+}
+
+impl ChatMessage {
+    /// Creates a message of the user without images.
+    pub fn user(content: impl Into<String>) -> Self {
+        Self::User { content: content.into(), images: Vec::new() }
+    }
+
+    fn images(&self) -> &[PromptImage] {
+        if let Self::User { images, .. } = self { images } else { &[] }
+    }
 }
 
 /// A tool offered to a model.
@@ -131,6 +147,15 @@ impl ToolChoice {
     pub fn is_auto(&self) -> bool {
         *self == Self::Auto
     }
+}
+
+/// How many tokens a prompt has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PromptTokens {
+    /// At most: a token of text is at least one byte.
+    pub most: u64,
+    /// Estimated.
+    pub estimated: u64,
 }
 
 /// A request, complete except for the key.
@@ -224,13 +249,22 @@ impl ChatRequest {
         if let (true, Some(first)) = (messages.first().is_some_and(is_system), first) {
             let system = messages.remove(0).content;
             if let Some(message) = messages.get_mut(first - 1) {
-                message.content = Cow::Owned(format!("{system}\n\n{}", message.content));
+                message.content.prepend(&system);
             }
         }
         messages
     }
 
-    /// Returns the number of bytes of the messages and tools.
+    /// Returns the number of tokens of the prompt. An image counts by its pixels, however long its content is.
+    pub fn prompt_tokens(&self) -> PromptTokens {
+        let images = || self.messages.iter().flat_map(ChatMessage::images);
+        let sent: u64 = images().map(|image| image.url.len() as u64).sum();
+        let seen: u64 = images().map(|image| image.tokens).sum();
+        let text = (self.body().len() as u64).saturating_sub(sent);
+        PromptTokens { most: text + seen, estimated: text / BYTES_PER_TOKEN + seen }
+    }
+
+    /// Returns the number of bytes of the messages and tools, without images.
     pub fn prompt_bytes(&self) -> u64 {
         let said = self.messages.iter().map(|message| self.on_the_wire(message).bytes());
         let offered =
@@ -243,13 +277,16 @@ impl ChatRequest {
     /// Reasoning is included when tools are offered, because the provider requires it then. Otherwise the provider
     /// ignores it.
     fn on_the_wire<'a>(&self, message: &'a ChatMessage) -> WireMessage<'a> {
-        let said = |role, content: &'a str| {
-            let content = Cow::Borrowed(content);
-            WireMessage { role, content, ..WireMessage::default() }
+        let said = |role, content: &'a str| WireMessage {
+            role,
+            content: Content::of(content),
+            ..WireMessage::default()
         };
         match message {
             ChatMessage::System { content } => said("system", content),
-            ChatMessage::User { content } => said("user", content),
+            ChatMessage::User { content, images } => {
+                WireMessage { content: Content::with(content, images), ..said("user", content) }
+            }
             ChatMessage::Assistant { content, reasoning_content, tool_calls } => WireMessage {
                 reasoning_content: (!self.tools.is_empty()
                     && self.thinking.is_some()
@@ -327,10 +364,79 @@ struct Offered<'a> {
     function: &'a ToolOffer,
 }
 
+/// The content of a message: a string, or parts if there are images.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(Cow<'a, str>),
+    Parts(Vec<Part<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part<'a> {
+    Text { text: Cow<'a, str> },
+    ImageUrl { image_url: ImageUrl<'a> },
+}
+
+#[derive(Serialize)]
+struct ImageUrl<'a> {
+    url: &'a str,
+}
+
+impl Default for Content<'_> {
+    fn default() -> Self {
+        Self::of("")
+    }
+}
+
+impl<'a> Content<'a> {
+    const fn of(text: &'a str) -> Self {
+        Self::Text(Cow::Borrowed(text))
+    }
+
+    fn with(text: &'a str, images: &'a [PromptImage]) -> Self {
+        if images.is_empty() {
+            return Self::of(text);
+        }
+        let text = Part::Text { text: Cow::Borrowed(text) };
+        let image =
+            |image: &'a PromptImage| Part::ImageUrl { image_url: ImageUrl { url: &image.url } };
+        Self::Parts(std::iter::once(text).chain(images.iter().map(image)).collect())
+    }
+
+    fn text(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            Self::Parts(parts) => parts.iter().find_map(Part::text).unwrap_or_default(),
+        }
+    }
+
+    /// Puts instructions before the text.
+    fn prepend(&mut self, instructions: &Content<'_>) {
+        let text = match self {
+            Self::Text(text) => Some(text),
+            Self::Parts(parts) => parts.iter_mut().find_map(|part| match part {
+                Part::Text { text } => Some(text),
+                Part::ImageUrl { .. } => None,
+            }),
+        };
+        if let Some(text) = text {
+            *text = Cow::Owned(format!("{}\n\n{text}", instructions.text()));
+        }
+    }
+}
+
+impl Part<'_> {
+    fn text(&self) -> Option<&str> {
+        if let Self::Text { text } = self { Some(text) } else { None }
+    }
+}
+
 #[derive(Default, Serialize)]
 struct WireMessage<'a> {
     role: &'static str,
-    content: Cow<'a, str>,
+    content: Content<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_content: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -342,7 +448,7 @@ struct WireMessage<'a> {
 impl WireMessage<'_> {
     fn bytes(&self) -> usize {
         let called: usize = self.tool_calls.iter().map(Called::bytes).sum();
-        self.content.len() + self.reasoning_content.map_or(0, str::len) + called
+        self.content.text().len() + self.reasoning_content.map_or(0, str::len) + called
     }
 }
 
@@ -374,152 +480,5 @@ impl<'a> From<&'a ToolCall> for Called<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn dialect(name: &str) -> Arc<Dialect> {
-        let llm = config::resolve_layers(&config::Inputs::default()).unwrap().config.llm;
-        Arc::new(llm.dialects[name].clone())
-    }
-
-    fn request(messages: Vec<ChatMessage>) -> ChatRequest {
-        ChatRequest {
-            role: AgentRole::Editor,
-            run: "r1".into(),
-            lane: None,
-            model: "deepseek-flash".into(),
-            thinking: Some(Effort::High),
-            max_tokens: 4096,
-            max_bytes: 16384,
-            tools: Vec::new(),
-            tool_choice: ToolChoice::Auto,
-            dialect: dialect("deepseek"),
-            messages,
-        }
-    }
-
-    fn user(content: &str) -> ChatMessage {
-        ChatMessage::User { content: content.into() }
-    }
-
-    fn text(request: &ChatRequest) -> String {
-        String::from_utf8(request.body().to_vec()).unwrap()
-    }
-
-    #[test]
-    fn a_body_has_its_fields_in_a_fixed_order_and_the_messages_last() {
-        insta::assert_snapshot!(
-            text(&request(vec![ChatMessage::System { content: "be brief".into() }, user("say \"hi\"\n")])),
-            @r#"{"model":"deepseek-flash","stream":true,"stream_options":{"include_usage":true},"max_tokens":4096,"thinking":{"type":"enabled"},"reasoning_effort":"high","messages":[{"role":"system","content":"be brief"},{"role":"user","content":"say \"hi\"\n"}]}"#
-        );
-    }
-
-    #[test]
-    fn without_thinking_there_is_no_effort() {
-        let body = text(&ChatRequest { thinking: None, ..request(vec![user("hi")]) });
-        insta::assert_snapshot!(body, @r#"{"model":"deepseek-flash","stream":true,"stream_options":{"include_usage":true},"max_tokens":4096,"thinking":{"type":"disabled"},"messages":[{"role":"user","content":"hi"}]}"#);
-    }
-
-    #[test]
-    fn each_dialect_is_written_in_its_own_way() {
-        let asked = request(vec![
-            ChatMessage::System { content: "be brief".into() },
-            user("hi"),
-            user("?"),
-        ]);
-        let written = |name: &str, thinking| {
-            let dialect = dialect(name);
-            text(&ChatRequest { dialect, thinking, ..asked.clone() }).replace("\"messages\":[{\"role\":\"system\",\"content\":\"be brief\"},{\"role\":\"user\",\"content\":\"hi\"},{\"role\":\"user\",\"content\":\"?\"}]", "…")
-        };
-        let (high, usage) = (Some(Effort::High), r#""stream_options":{"include_usage":true},"#);
-        for (name, thinking, expected) in [
-            (
-                "openai",
-                high,
-                format!(r#"{usage}"max_completion_tokens":4096,"reasoning_effort":"high""#),
-            ),
-            ("openai", None, format!(r#"{usage}"max_completion_tokens":4096"#)),
-            (
-                "openrouter",
-                high,
-                format!(
-                    r#"{usage}"max_tokens":4096,"reasoning":{{"enabled":true,"effort":"high"}}"#
-                ),
-            ),
-            (
-                "vllm",
-                None,
-                format!(
-                    r#"{usage}"max_tokens":4096,"chat_template_kwargs":{{"thinking":false,"enable_thinking":false}}"#
-                ),
-            ),
-            ("mistral", None, r#""max_tokens":4096"#.to_owned()),
-        ] {
-            let whole = format!(r#"{{"model":"deepseek-flash","stream":true,{expected},…}}"#);
-            assert_eq!(written(name, thinking), whole, "{name}");
-        }
-        let mut without = Dialect::clone(&asked.dialect);
-        without.parameters = BTreeSet::from([Parameter::MaxTokens]);
-        let bare = ChatRequest { dialect: Arc::new(without), ..asked };
-        insta::assert_snapshot!(text(&bare), @r#"{"model":"deepseek-flash","stream":true,"max_tokens":4096,"messages":[{"role":"user","content":"be brief\n\nhi"},{"role":"user","content":"?"}]}"#);
-    }
-
-    #[test]
-    fn a_grown_conversation_shares_all_but_the_last_two_bytes() {
-        let mut messages = vec![user("one")];
-        let before = request(messages.clone()).body();
-        messages.push(ChatMessage::Assistant {
-            content: "two".into(),
-            reasoning_content: Some("because".into()),
-            tool_calls: Vec::new(),
-        });
-        messages.push(user("three"));
-        let after = request(messages).body();
-        assert_eq!(after[..before.len() - 2], before[..before.len() - 2]);
-    }
-
-    #[test]
-    fn prompt_bytes_counts_the_content_of_the_messages() {
-        let asked =
-            request(vec![ChatMessage::System { content: "be\nbrief".into() }, user("你好")]);
-        assert_eq!(asked.prompt_bytes(), 14);
-    }
-
-    /// A conversation with one tool call and its result.
-    fn looked() -> Vec<ChatMessage> {
-        let call = ToolCall { id: "c1".into(), name: "look".into(), arguments: "{ }".into() };
-        let (content, reasoning_content) = (String::new(), Some("2+2".into()));
-        vec![
-            user("2+2?"),
-            ChatMessage::Assistant { content, reasoning_content, tool_calls: vec![call] },
-            ChatMessage::Tool { tool_call_id: "c1".into(), content: "4".into() },
-        ]
-    }
-
-    #[test]
-    fn reasoning_is_sent_back_where_tools_are_offered_and_only_there() {
-        let without = request(looked());
-        assert!(!text(&without).contains("reasoning_content"));
-        assert!(serde_json::to_string(&looked()).unwrap().contains("2+2"));
-        let parameters = serde_json::json!({"type": "object"});
-        let tools =
-            vec![ToolOffer { name: "look".into(), description: "looks".into(), parameters }];
-        let with = ChatRequest { tools, ..without.clone() };
-        insta::assert_snapshot!(text(&with), @r#"{"model":"deepseek-flash","stream":true,"stream_options":{"include_usage":true},"max_tokens":4096,"thinking":{"type":"enabled"},"reasoning_effort":"high","tools":[{"type":"function","function":{"name":"look","description":"looks","parameters":{"type":"object"}}}],"messages":[{"role":"user","content":"2+2?"},{"role":"assistant","content":"","reasoning_content":"2+2","tool_calls":[{"id":"c1","type":"function","function":{"name":"look","arguments":"{ }"}}]},{"role":"tool","content":"4","tool_call_id":"c1"}]}"#);
-        let free = text(&with);
-        let bound = text(&ChatRequest { tool_choice: ToolChoice::None, ..with.clone() });
-        assert_eq!(bound, free.replace(",\"messages\"", ",\"tool_choice\":\"none\",\"messages\""));
-        let bare = ChatRequest { tool_choice: ToolChoice::None, ..without.clone() };
-        assert_eq!(text(&bare), text(&without), "without tools there is no tool choice");
-        let unthinking = ChatRequest { thinking: None, ..with.clone() };
-        assert!(!text(&unthinking).contains("reasoning_content"));
-        assert!(with.prompt_bytes() > without.prompt_bytes() + 3);
-    }
-
-    #[test]
-    fn roles_are_sent_as_they_are_journaled() {
-        for role in AgentRole::ALL {
-            assert_eq!(serde_json::to_value(role).unwrap(), role.as_str());
-        }
-    }
-}
+#[path = "wire_tests.rs"]
+mod tests;

@@ -1,6 +1,6 @@
 //! The blobs that events refer to, which the journal stores outside the log.
 
-use super::{Blob, Event};
+use super::{Blob, Event, NamedImage};
 
 impl Event {
     /// Returns the blobs that must be on disk before the journal line.
@@ -17,6 +17,9 @@ impl Event {
             Self::ConversationCompacted { summary, .. } => vec![summary],
             Self::EvidenceGathered { text, workspace, earlier, .. } => {
                 std::iter::once(text).chain(workspace).chain(earlier).collect()
+            }
+            Self::ImagesRead { images, .. } => {
+                images.iter().filter_map(NamedImage::content).collect()
             }
             Self::FilesRead { files } => {
                 files.iter().filter_map(|file| file.found.content()).collect()
@@ -60,6 +63,9 @@ impl Event {
         match self {
             Self::EvidenceGathered { text, workspace, earlier, .. } => {
                 std::iter::once(text).chain(workspace).chain(earlier).collect()
+            }
+            Self::ImagesRead { images, .. } => {
+                images.iter_mut().filter_map(NamedImage::content_mut).collect()
             }
             Self::FilesRead { files } => {
                 files.iter_mut().filter_map(|file| file.found.content_mut()).collect()

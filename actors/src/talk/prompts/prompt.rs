@@ -339,6 +339,10 @@ prompts! {
     AutopilotNext = "autopilot_next",
     /// Tells the models of a step about the task and the steps before it.
     AutopilotCourse = "autopilot_course",
+    /// Names the images that are shown with a message.
+    Images = "images",
+    /// Names images that are not shown.
+    ImagesUnseen = "images_unseen",
     /// The request of a lane that does a mission's task.
     MissionLane = "mission_lane",
 }

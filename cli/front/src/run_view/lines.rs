@@ -6,7 +6,7 @@ use anstyle::AnsiColor;
 use checks::outcome::CheckOutcome;
 use checks::shown_reason::{Reasons, reasons};
 use checks::wording::Wording;
-use facts::event::{Blob, Event};
+use facts::event::{Blob, Event, NamedImage};
 use facts::grammar::draft::NeededFile;
 use facts::grammar::look::Look;
 use facts::grammar::plan::{Criterion, Plan};
@@ -154,6 +154,17 @@ pub(super) fn said_by_models(event: &Event) -> Vec<String> {
             vacuous.iter().map(|check| format!("`{}`", harmless(check))).collect();
         let line = || format!("  proves nothing: {}", vacuous.join(", "));
         return (!vacuous.is_empty()).then(line).into_iter().collect();
+    }
+    if let Event::ImagesRead { images, unseen_by } = event {
+        let line = |image: &NamedImage| match (image.content(), unseen_by) {
+            (None, _) => format!("  image not shown: {}", harmless(&image.to_string())),
+            (Some(_), None) => format!("  image {}", harmless(&image.to_string())),
+            (Some(_), Some(model)) => {
+                let (image, model) = (harmless(&image.to_string()), harmless(model));
+                format!("  image not shown: {image}: {model} takes none (llm.images.models)")
+            }
+        };
+        return images.iter().map(line).collect();
     }
     if let Event::AnswerRepeated { role, times } = event {
         return vec![format!("  {} gave the same answer {times} times", who(role))];
