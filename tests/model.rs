@@ -1,8 +1,10 @@
 //! The exchange with models and their provider: prompts, tools, routing and faults.
 //! What a request makes of the answers is in `requests`.
 
+mod dialects;
 mod dialogue;
 mod faults;
+mod odd_answers;
 mod own_tools;
 mod prompts;
 mod routing;

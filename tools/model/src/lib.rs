@@ -8,6 +8,7 @@ mod client;
 mod dialect;
 mod error;
 mod image;
+mod model_reply;
 pub mod price;
 mod reply;
 pub mod retry;
@@ -17,13 +18,14 @@ mod wire;
 
 pub use bounds::AnswerBounds;
 pub use client::{ClientError, DeepSeekClient};
-pub use dialect::{SpokenDialect, takes_images};
+pub use dialect::SpokenDialect;
 pub use error::{Awaited, ErrorClass, ModelError, Partial};
-pub use image::{PromptImage, image_tokens};
+pub use image::{PromptImage, image_tokens, takes_images};
+pub use model_reply::{FinishReason, ModelReply, ReplyDelta, Usage};
 pub use sse::{SseError, SseEvent, SseParser};
 pub use wire::{
-    AgentRole, BYTES_PER_TOKEN, ChatMessage, ChatRequest, FinishReason, ModelReply, PromptTokens,
-    ReplyDelta, ToolCall, ToolChoice, ToolOffer, Usage,
+    AgentRole, BYTES_PER_TOKEN, ChatMessage, ChatRequest, PromptTokens, ToolCall, ToolChoice,
+    ToolOffer,
 };
 
 use futures_util::future::BoxFuture;

@@ -119,14 +119,6 @@ fn an_image_is_a_part_of_its_message_and_counts_by_its_pixels() {
     assert_eq!(plain.prompt_tokens(), PromptTokens { most, estimated: most / 4 });
 }
 
-#[test]
-fn usage_is_at_least_what_was_counted() {
-    let told = Usage { prompt: 7, hit: 7, output: 1, reasoning: 1 };
-    let more = told.at_least(10, 0);
-    assert_eq!((more, more.miss()), (Usage { prompt: 10, ..told }, 3));
-    assert_eq!(told.at_least(1, 5), Usage { output: 5, ..told });
-}
-
 /// A conversation with one tool call and its result.
 fn looked() -> Vec<ChatMessage> {
     let call = ToolCall { id: "c1".into(), name: "look".into(), arguments: "{ }".into() };
