@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use config::{Dialect, ImageSettings, Llm, Parameter, matches_pattern};
+use config::{Dialect, Llm, Parameter, matches_pattern};
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
@@ -147,30 +147,12 @@ fn largest_below(text: &str, limit: u32) -> Option<u32> {
     numbers.filter(|number| (1..limit).contains(number)).max()
 }
 
-/// Returns true if a model takes images.
-pub fn takes_images(settings: &ImageSettings, model: &str) -> bool {
-    settings.models.iter().any(|pattern| matches_pattern(pattern, model))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn llm() -> Llm {
         config::resolve_layers(&config::Inputs::default()).unwrap().config.llm
-    }
-
-    #[test]
-    fn models_that_take_images_are_data() {
-        for (model, takes) in [
-            ("deepseek-flash", true),
-            ("deepseek-v4.1-flash-1017", true),
-            ("deepseek/deepseek-v4.1-flash", true),
-            ("deepseek-v4-pro", false),
-            ("qwen3-coder", false),
-        ] {
-            assert_eq!(takes_images(&llm().images, model), takes, "{model}");
-        }
     }
 
     fn refusal(message: &str, parameter: Option<&str>) -> ModelError {

@@ -1,9 +1,9 @@
-//! Images in requests, and how many tokens one is taken to be. Pure.
+//! Images in requests: which models take them, and how many tokens one is taken to be. Pure.
 
 use std::fmt;
 use std::sync::Arc;
 
-use config::ImageSettings;
+use config::{ImageSettings, matches_pattern};
 use serde::{Deserialize, Serialize};
 
 /// An image in a message of the user.
@@ -30,6 +30,11 @@ impl fmt::Debug for PromptImage {
     }
 }
 
+/// Returns true if a model takes images.
+pub fn takes_images(settings: &ImageSettings, model: &str) -> bool {
+    settings.models.iter().any(|pattern| matches_pattern(pattern, model))
+}
+
 /// Estimates the tokens of an image of this size.
 pub fn image_tokens(settings: &ImageSettings, width: u32, height: u32) -> u64 {
     (u64::from(width) * u64::from(height)).div_ceil(settings.pixels_per_token.max(1))
@@ -38,6 +43,20 @@ pub fn image_tokens(settings: &ImageSettings, width: u32, height: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn models_that_take_images_are_data() {
+        let llm = config::resolve_layers(&config::Inputs::default()).unwrap().config.llm;
+        for (model, takes) in [
+            ("deepseek-flash", true),
+            ("deepseek-v4.1-flash-1017", true),
+            ("deepseek/deepseek-v4.1-flash", true),
+            ("deepseek-v4-pro", false),
+            ("qwen3-coder", false),
+        ] {
+            assert_eq!(takes_images(&llm.images, model), takes, "{model}");
+        }
+    }
 
     #[test]
     fn an_image_counts_by_its_pixels() {

@@ -18,9 +18,9 @@ mod wire;
 
 pub use bounds::AnswerBounds;
 pub use client::{ClientError, DeepSeekClient};
-pub use dialect::{SpokenDialect, takes_images};
+pub use dialect::SpokenDialect;
 pub use error::{Awaited, ErrorClass, ModelError, Partial};
-pub use image::{PromptImage, image_tokens};
+pub use image::{PromptImage, image_tokens, takes_images};
 pub use model_reply::{FinishReason, ModelReply, ReplyDelta, Usage};
 pub use sse::{SseError, SseEvent, SseParser};
 pub use wire::{
