@@ -14,12 +14,13 @@ use facts::breach::Breach;
 use facts::closed::JournalClosed;
 use facts::event::{Blob, Event, RequestTerms};
 use facts::signal::{Signal, Speaker};
-use model::retry::{self, Retry, RetryPolicy};
+use model::retry::{self, FailedAttempts, Retry, RetryPolicy};
 use model::{
     AgentRole, Awaited, BYTES_PER_TOKEN, ChatRequest, ModelError, ModelReply, ReplyDelta,
     SpokenDialect, ToolChoice, Usage,
 };
 use thiserror::Error;
+use tokio::time::Instant;
 use tools::clock;
 
 use self::last_look::breach;
@@ -86,6 +87,9 @@ impl AnswerLimits {
     pub const USUAL: Self = Self { length: AnswerLength::Usual, tools: ToolChoice::Auto };
 }
 
+/// What comments in a stream mean: that a call is queued would have to be said.
+const KEPT_OPEN: &str = "the provider keeps the connection open and has not answered yet";
+
 /// The provider's maximum number of output tokens.
 const MAX_OUTPUT_TOKENS: u32 = 393_216;
 
@@ -123,10 +127,11 @@ impl Caller {
         dialogue: &mut Dialogue,
         limits: AnswerLimits,
     ) -> Result<ModelReply, CallError> {
-        let mut retries = 0;
+        let (mut retries, mut failed) = (0, FailedCalls::default());
         let mut corrected: Option<SpokenDialect> = None;
         loop {
             let spoken = self.spoken(corrected.as_ref());
+            failed.follows = self.run.publisher.follows();
             match self.attempt(dialogue, limits, (retries, &spoken)).await? {
                 Ok(reply) => {
                     if corrected.is_some() {
@@ -147,19 +152,50 @@ impl Caller {
                         corrected = Some(without);
                         continue;
                     }
-                    let policy = RetryPolicy::from(&self.run.config().llm);
-                    let wait = match retry::next(&policy, &error, retries, clock::chance()) {
-                        Retry::After(wait) => wait,
-                        Retry::GiveUp => return Err(error.into()),
-                    };
                     retries += 1;
-                    if !self.run.publisher.follows() {
-                        self.show_wait(&error, wait, (retries, policy.max_retries));
-                        tokio::time::sleep(wait).await;
-                    }
+                    self.wait(error, &mut failed).await?;
                 }
             }
         }
+    }
+
+    /// Waits before the next attempt after one that failed. The error is returned if there is none.
+    async fn wait(&self, error: ModelError, failed: &mut FailedCalls) -> Result<(), CallError> {
+        let (llm, publisher) = (&self.run.config().llm, &self.run.publisher);
+        let patience = Duration::from_secs(llm.offline_patience_seconds);
+        let patience = self.run.offline.waits.then_some(patience);
+        let policy = RetryPolicy { patience, ..RetryPolicy::from(llm) };
+        let before = failed.before(&error);
+        let next = match publisher.recorded_retry(self.role) {
+            Some(true) => Retry::After(Duration::ZERO),
+            Some(false) => Retry::GiveUp,
+            None => retry::next(&policy, &error, before, clock::chance()),
+        };
+        match next {
+            Retry::GiveUp => return Err(error.given_up(policy.max_asked).into()),
+            Retry::Pause => return self.run.offline.pause(error).await,
+            Retry::After(_) if publisher.follows() => {}
+            Retry::After(wait) => {
+                let seconds = wait.as_secs_f64();
+                let next = match (&error, patience) {
+                    (ModelError::Unreachable { .. }, Some(patience)) => {
+                        let left = patience.saturating_sub(before.offline).as_secs();
+                        format!("tried again in {seconds:.0} s, for at most {left} s")
+                    }
+                    (ModelError::Unreachable { .. }, None) => {
+                        format!("tried once more in {seconds:.1} s")
+                    }
+                    _ => {
+                        let (next, most) = (before.answered + 2, policy.max_retries + 1);
+                        format!("attempt {next} of {most} in {seconds:.1} s")
+                    }
+                };
+                publisher.show_wait(format!("{error}; {next}"));
+                tokio::time::sleep(wait).await;
+            }
+        }
+        failed.count(&error);
+        Ok(())
     }
 
     /// Returns the dialect of the next attempt: the recorded one, the one just corrected, or the one of the server.
@@ -317,15 +353,39 @@ impl Caller {
             }
             ReplyDelta::Hidden(bytes) => permit.count(bytes),
             ReplyDelta::KeepAlive => {
-                self.run.publisher.show_wait("the provider has queued the call");
+                self.run.publisher.show_wait(KEPT_OPEN);
             }
         }
     }
+}
 
-    fn show_wait(&self, error: &ModelError, wait: Duration, (retry, most): (u32, u32)) {
-        let seconds = wait.as_secs_f64();
-        let why = format!("{error}; attempt {} of {} in {seconds:.1} s", retry + 1, most + 1);
-        self.run.publisher.show_wait(why);
+/// The failed attempts of a call.
+#[derive(Default)]
+struct FailedCalls {
+    attempts: FailedAttempts,
+    /// When the server could not be reached for the first time since it last was.
+    offline_since: Option<Instant>,
+    /// True if the last attempt was in the recording.
+    follows: bool,
+}
+
+impl FailedCalls {
+    /// Returns what had failed before `error`. Only this process waits for a network: what is recorded does not count.
+    fn before(&mut self, error: &ModelError) -> FailedAttempts {
+        if self.follows || !matches!(error, ModelError::Unreachable { .. }) {
+            (self.attempts.unreachable, self.offline_since) = (0, None);
+        }
+        if matches!(error, ModelError::Unreachable { .. }) {
+            self.attempts.offline = self.offline_since.get_or_insert_with(Instant::now).elapsed();
+        }
+        self.attempts
+    }
+
+    fn count(&mut self, error: &ModelError) {
+        match error {
+            ModelError::Unreachable { .. } => self.attempts.unreachable += 1,
+            _ => self.attempts.answered += 1,
+        }
     }
 }
 
@@ -414,6 +474,8 @@ impl Call<'_> {
                 Amount { nano_usd, tokens, calls: 1, reasoning: used.reasoning.max(thought) }
             }
             (None, Err(ModelError::Lost)) => permit.reservation().amount,
+            // It never left.
+            (None, Err(ModelError::Unreachable { .. })) => Amount::default(),
             // Refused before an answer began: the provider charges nothing. A server that timed out without a word may
             // charge.
             (None, Err(error)) if !answer_began(permit, error) && !kept_silent(error) => {

@@ -86,6 +86,10 @@ pub fn exit_error(delivery: &Delivery, require: Option<Level>) -> Result<(), Cli
             Err(CliError::new(CliErrorKind::Denied, what).hint(hint.to_string()))
         }
         Delivery::Cancelled => Err(CliError::new(CliErrorKind::Interrupted, "stopped")),
+        Delivery::Paused { why } => {
+            Err(CliError::new(CliErrorKind::Provider, format!("paused: {why}"))
+                .hint("`deepseek run` resumes it"))
+        }
         Delivery::BudgetExhausted { limit, detail } => {
             Err(CliError::new(CliErrorKind::Budget, detail.to_string()).hint(to_raise(*limit)))
         }
@@ -180,7 +184,8 @@ const fn cure(class: ErrorClass) -> &'static str {
         ErrorClass::InvalidRequest => {
             "check that llm.base_url is the address of an API (`deepseek doctor`), and that it has the model of llm.*.model (`deepseek config show`); to use another model: `deepseek --model NAME`"
         }
-        ErrorClass::Transport => {
+        ErrorClass::WaitTooLong => "try again then, or raise llm.max_retry_after_seconds",
+        ErrorClass::Unreachable | ErrorClass::Transport => {
             "check the network, llm.base_url (also whether it is http or https) and, if one is set, the proxy (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY; NO_PROXY excepts a host): `deepseek doctor`"
         }
         ErrorClass::Malformed => {

@@ -84,7 +84,7 @@ fn wanted_by(state: SessionState, event: &Event) -> Option<SessionState> {
         Event::VerifyStarted { .. } => SessionState::Verifying,
         Event::RunFinished { delivery, .. } => match delivery {
             Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. } => SessionState::Completed,
-            Delivery::Cancelled => SessionState::Paused,
+            Delivery::Cancelled | Delivery::Paused { .. } => SessionState::Paused,
             Delivery::NeedsWork { .. }
             | Delivery::Denied { .. }
             | Delivery::BudgetExhausted { .. }

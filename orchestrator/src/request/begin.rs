@@ -10,8 +10,10 @@ use actors::calls::steering::Steering;
 use actors::run::Run;
 use actors::run::command_runner::CommandRunner;
 use actors::run::effect::{Effect, Position, Trace};
+use actors::run::offline::Offline;
 use actors::talk::brief::Brief;
 use actors::workers::Finished;
+use checks::wording::Wording;
 use config::Mode;
 use facts::closed::JournalClosed;
 use facts::delivery::Delivery;
@@ -88,6 +90,7 @@ impl State {
             redactor: redactor.knowing(secrets),
             until: left.and_then(|left| idle.clock.now().checked_add(left).ok()),
             user_said: Arc::default(),
+            offline: Offline::new(request.is_long()),
             stop: stopped,
             ..idle
         };
@@ -108,6 +111,7 @@ impl State {
             std::mem::replace(&mut self.current, CurrentRequest::Active(Box::new(active)));
         self.limit_wall_time(myself, left);
         self.end_as_recorded(myself);
+        self.pause_offline(myself);
         if run.publish(request.first_event(&run.redactor)).await.is_err() {
             self.end(myself, journal_closed());
             return Ok(());
@@ -237,6 +241,17 @@ impl State {
     /// Returns the current run, or the one that the next is derived from.
     pub(crate) fn run(&self) -> &Run {
         self.active().map_or(&self.idle, |active| &active.run)
+    }
+
+    /// Pauses the run when it has waited for a network for too long.
+    fn pause_offline(&mut self, myself: &ActorRef<Msg>) {
+        let Some(active) = self.active() else { return };
+        let offline = active.run.offline.clone();
+        let paused = async move {
+            let why = Wording::of(&offline.given_up().await);
+            Box::new(News::Stop(Delivery::Paused { why }))
+        };
+        self.workers.expect(myself, paused, Msg::Worked);
     }
 
     /// Stops the run when its time is over.

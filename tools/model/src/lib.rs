@@ -1,5 +1,6 @@
 //! The provider: requests, answers, errors and prices.
 
+mod address;
 mod body;
 mod bounds;
 mod chunk;
@@ -7,6 +8,7 @@ mod classify;
 mod client;
 mod dialect;
 mod error;
+mod network;
 pub mod price;
 mod reply;
 pub mod retry;
@@ -14,6 +16,7 @@ mod sse;
 mod thought;
 mod wire;
 
+pub use address::AddressError;
 pub use bounds::AnswerBounds;
 pub use client::{ClientError, DeepSeekClient};
 pub use dialect::SpokenDialect;
