@@ -3,9 +3,11 @@
 
 mod dialogue;
 mod faults;
+mod networks;
 mod own_tools;
 mod prompts;
 mod routing;
 mod servers;
 mod tool_calls;
 mod trials;
+mod waits;

@@ -177,15 +177,13 @@ impl Caller {
             Retry::After(_) if publisher.follows() => {}
             Retry::After(wait) => {
                 let seconds = wait.as_secs_f64();
-                let next = match (&error, patience) {
-                    (ModelError::Unreachable { .. }, Some(patience)) => {
+                let next = match patience {
+                    Some(patience) if error.never_left() => {
                         let left = patience.saturating_sub(before.offline).as_secs();
                         format!("tried again in {seconds:.0} s, for at most {left} s")
                     }
-                    (ModelError::Unreachable { .. }, None) => {
-                        format!("tried once more in {seconds:.1} s")
-                    }
-                    _ => {
+                    None if error.never_left() => format!("tried once more in {seconds:.1} s"),
+                    Some(_) | None => {
                         let (next, most) = (before.answered + 2, policy.max_retries + 1);
                         format!("attempt {next} of {most} in {seconds:.1} s")
                     }
@@ -372,20 +370,22 @@ struct FailedCalls {
 impl FailedCalls {
     /// Returns what had failed before `error`. Only this process waits for a network: what is recorded does not count.
     fn before(&mut self, error: &ModelError) -> FailedAttempts {
-        if self.follows || !matches!(error, ModelError::Unreachable { .. }) {
+        if self.follows || !error.never_left() {
             (self.attempts.unreachable, self.offline_since) = (0, None);
         }
-        if matches!(error, ModelError::Unreachable { .. }) {
+        if error.never_left() {
             self.attempts.offline = self.offline_since.get_or_insert_with(Instant::now).elapsed();
         }
         self.attempts
     }
 
     fn count(&mut self, error: &ModelError) {
-        match error {
-            ModelError::Unreachable { .. } => self.attempts.unreachable += 1,
-            _ => self.attempts.answered += 1,
-        }
+        let failed = if error.never_left() {
+            &mut self.attempts.unreachable
+        } else {
+            &mut self.attempts.answered
+        };
+        *failed += 1;
     }
 }
 
@@ -475,7 +475,7 @@ impl Call<'_> {
             }
             (None, Err(ModelError::Lost)) => permit.reservation().amount,
             // It never left.
-            (None, Err(ModelError::Unreachable { .. })) => Amount::default(),
+            (None, Err(error)) if error.never_left() => Amount::default(),
             // Refused before an answer began: the provider charges nothing. A server that timed out without a word may
             // charge.
             (None, Err(error)) if !answer_began(permit, error) && !kept_silent(error) => {

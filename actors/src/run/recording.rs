@@ -351,9 +351,9 @@ impl Recording {
 
     /// Returns whether a failed call of `role` was made again; `None` if that is not recorded.
     pub(crate) fn tried_again(&self, role: AgentRole) -> Option<bool> {
-        let again = self.rest().iter().find_map(|recorded| match &recorded.event {
-            Event::ModelRequest { role: of, retry, .. } => (*of == role).then_some(*retry > 0),
-            _ => None,
+        let again = self.rest().iter().find_map(|recorded| {
+            let Event::ModelRequest { role: of, retry, .. } = &recorded.event else { return None };
+            (*of == role).then_some(*retry > 0)
         });
         again.or_else(|| (self.end == End::Own).then_some(false))
     }

@@ -7,7 +7,7 @@ use facts::delivery::{Delivery, FailureKind, Level, Limit, NeedsWork};
 use facts::signal::Attendance;
 use facts::write_failure::WriteFailure;
 use journal::log::LogError;
-use model::ErrorClass;
+use model::{ClientError, ErrorClass};
 use orchestrator::root::StartError;
 use orchestrator::workspace::lock::LockError;
 use tree::CommitError;
@@ -203,6 +203,21 @@ const fn cure(class: ErrorClass) -> &'static str {
             "rephrase the request, or use another model: llm.*.model or `--model NAME`"
         }
         ErrorClass::Length => "raise llm.*.max_output_tokens",
+    }
+}
+
+/// What the user can do about a client that cannot be made.
+pub const fn of_client(error: &ClientError) -> &'static str {
+    match error {
+        ClientError::Proxy { .. } => {
+            "correct the variable or unset it; NO_PROXY names hosts that need no proxy"
+        }
+        ClientError::Certificates { .. } | ClientError::Setup(_) => {
+            "set SSL_CERT_FILE to a file of certificates in PEM form, SSL_CERT_DIR to a directory of them, or unset both"
+        }
+        ClientError::Address(_) | ClientError::Dialect { .. } | ClientError::Key => {
+            "check llm.base_url with `deepseek config show`"
+        }
     }
 }
 

@@ -340,10 +340,10 @@ async fn tell(to: &mpsc::Sender<ToldNews>, news: CourseNews) {
 
 /// Breaks the course off if a request paused: it is taken up when the course is resumed.
 fn unpaused(outcome: RequestOutcome) -> Result<RequestOutcome, CourseBroken> {
-    match outcome.delivery {
-        Delivery::Paused { why } => Err(CourseBroken::Paused(why)),
-        _ => Ok(outcome),
+    if let Delivery::Paused { why } = outcome.delivery {
+        return Err(CourseBroken::Paused(why));
     }
+    Ok(outcome)
 }
 
 fn heard(outcome: RequestOutcome) -> CourseInput {

@@ -271,7 +271,7 @@ impl State {
 }
 
 /// Decides and records the intent of a request, from a flag or a short question to a model, and records the start of its
-/// run. A request about which no model could be asked ends: it may be an edit.
+/// run. If no model can be asked, the user is; without an answer, the request ends: it may be an edit.
 async fn decided(
     run: &Run,
     flag: Option<RequestIntent>,
@@ -289,11 +289,14 @@ async fn decided(
         match intent::by_model(Caller::of(run, AgentRole::Intent), before, text).await {
             Ok(Some(intent)) => (intent, IntentBy::Model),
             Ok(None) => (RequestIntent::Answer, IntentBy::Default),
-            Err(error) => {
-                run.publish(Event::RunStarted { intent: RequestIntent::Answer, request }).await?;
-                let undecided = "it could not be asked whether this is an edit or a question";
-                return Err(call_failed(&error).because(undecided));
-            }
+            Err(error) => match intent::by_user(run, &error).await? {
+                Some(intent) => (intent, IntentBy::User),
+                None => {
+                    let intent = RequestIntent::Answer;
+                    run.publish(Event::RunStarted { intent, request }).await?;
+                    return Err(call_failed(&error).because(intent::UNDECIDED));
+                }
+            },
         }
     };
     // In plan mode nothing leads to an edit, whatever was requested.

@@ -20,7 +20,7 @@ use super::address::{AddressError, endpoint};
 use super::body::BodyReader;
 use super::bounds::{AnswerBounds, Watch};
 use super::classify::{self, ProviderRefusal};
-use super::network::{NoConnection, Route, causes};
+use super::network::{NoConnection, Route, causes, speaks_no_http};
 use super::reply::{AnswerForm, Assembly, StreamState};
 use super::{
     ChatModel, ChatRequest, ModelError, ModelReply, Partial, ReplyDelta, SpokenDialect, SseError,
@@ -300,6 +300,12 @@ impl DeepSeekClient {
         let message =
             causes.iter().fold(error.to_string(), |text, cause| format!("{text}: {cause}"));
         let message = classify::masked_text(&message, self.key.as_ref());
+        if speaks_no_http(&causes) {
+            let url = self.route.named(&self.url);
+            let message =
+                format!("{url} does not speak HTTP; if it speaks TLS, use https:// in its address");
+            return ModelError::Malformed { message, partial };
+        }
         let unreadable = |cause: &io::Error| {
             matches!(cause.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput)
         };

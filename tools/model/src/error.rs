@@ -319,6 +319,11 @@ impl ModelError {
         }
     }
 
+    /// Returns whether nothing was sent, so that there was no call.
+    pub const fn never_left(&self) -> bool {
+        matches!(self, Self::Unreachable { .. })
+    }
+
     /// Returns whether the call is hopeless: neither the same request nor a reworded one can succeed.
     pub const fn is_final(&self) -> bool {
         matches!(

@@ -22,6 +22,9 @@ const CERTIFICATE_FILE: &str = "SSL_CERT_FILE";
 /// The variable that names directories of such files.
 const CERTIFICATE_DIRS: &str = "SSL_CERT_DIR";
 
+/// How the standard library begins to say that a name cannot be resolved.
+const NOT_RESOLVED: &str = "failed to lookup address information: ";
+
 /// How a server is reached.
 #[derive(Debug, Clone)]
 pub(super) struct Route {
@@ -109,26 +112,37 @@ impl Route {
             None if error.is_timeout() => {
                 format!("there is no connection within {} s", self.connect.as_secs())
             }
-            None => in_words(error, &causes),
+            None => self.in_words(error, &causes),
         };
         Some(NoConnection { message, lasts: tls.is_some() })
     }
+
+    fn in_words(&self, error: &reqwest::Error, causes: &[&(dyn Error + 'static)]) -> String {
+        let last = causes.last().map_or_else(|| error.to_string(), ToString::to_string);
+        let system = causes.iter().find_map(|cause| cause.downcast_ref::<io::Error>());
+        let plain = match system.map(io::Error::kind) {
+            Some(io::ErrorKind::ConnectionRefused) => "nothing accepts connections there",
+            Some(io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof) => {
+                "it was closed at once; if the server does not speak TLS, use http:// in its address"
+            }
+            Some(_) if last.starts_with(NOT_RESOLVED) => "the host is not known",
+            Some(_) => return last,
+            None if self.proxy.is_some() => "the proxy does not lead there",
+            None => return last,
+        };
+        format!("{plain} ({})", last.trim_start_matches(NOT_RESOLVED))
+    }
+}
+
+/// Returns true if what answered does not speak HTTP.
+pub(super) fn speaks_no_http(causes: &[&(dyn Error + 'static)]) -> bool {
+    let broken = causes.iter().find_map(|cause| cause.downcast_ref::<hyper::Error>());
+    broken.is_some_and(hyper::Error::is_parse)
 }
 
 /// Returns the causes of an error, from the outermost to the first.
 pub(super) fn causes(error: &reqwest::Error) -> Vec<&(dyn Error + 'static)> {
     std::iter::successors(error.source(), |&cause| cause.source()).collect()
-}
-
-fn in_words(error: &reqwest::Error, causes: &[&(dyn Error + 'static)]) -> String {
-    let system = causes.iter().find_map(|cause| cause.downcast_ref::<io::Error>());
-    let last = causes.last().map_or_else(|| error.to_string(), ToString::to_string);
-    match system.map(io::Error::kind) {
-        Some(io::ErrorKind::ConnectionRefused) => {
-            format!("nothing accepts connections there ({last})")
-        }
-        _ => last,
-    }
 }
 
 /// Returns the TLS error in an error.

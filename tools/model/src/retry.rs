@@ -73,7 +73,7 @@ pub fn next(
         let spread = 0.9 + 0.2 * jitter.clamp(0.0, 1.0);
         policy.base.saturating_mul(2_u32.saturating_pow(times)).min(cap).mul_f64(spread)
     };
-    if matches!(error, ModelError::Unreachable { .. }) {
+    if error.never_left() {
         return match policy.patience {
             None if before.unreachable > 0 || policy.max_retries == 0 => Retry::GiveUp,
             None => Retry::After(doubled(0, policy.cap)),
@@ -103,7 +103,7 @@ mod tests {
         max_retries: 5,
         base: Duration::from_millis(500),
         cap: Duration::from_secs(10),
-        max_asked: Duration::from_secs(60),
+        max_asked: Duration::from_mins(1),
         patience: None,
     };
 
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn retry_after_is_obeyed_or_ends_the_retries() {
         let after = |asked, tries| next(&POLICY, &limited(Some(asked)), answered(tries), 0.9);
-        assert_eq!(after(60, 0), Retry::After(Duration::from_secs(60)));
+        assert_eq!(after(60, 0), Retry::After(Duration::from_mins(1)));
         assert_eq!(after(0, 3), Retry::After(Duration::ZERO));
         assert_eq!(after(61, 0), Retry::GiveUp);
         assert_eq!(after(1, 5), Retry::GiveUp);
