@@ -154,7 +154,7 @@ fn closed_port() -> String {
 
 /// A file in the directory of a test.
 fn file(world: &World, name: &str, text: &str) -> PathBuf {
-    let path = world.project.path("..").canonicalize().unwrap().join(name);
+    let path = world.home().join(name);
     fs::write(&path, text).unwrap();
     path
 }
@@ -210,7 +210,7 @@ fn a_self_signed_server_is_trusted_if_a_variable_says_so() {
     let run = ask(&world, &base, &[("SSL_CERT_FILE", path.to_str().unwrap())]);
     assert_eq!(told(&run, &[]), "Over TLS.");
     // Named as `openssl rehash` names them.
-    let dir = world.project.path("../certificates");
+    let dir = world.home().join("certificates");
     fs::create_dir(&dir).unwrap();
     fs::write(dir.join("d4a1f2b0.0"), CERTIFICATE).unwrap();
     let run = ask(&world, &base, &[("SSL_CERT_DIR", dir.to_str().unwrap())]);
@@ -275,5 +275,36 @@ fn every_network_error_names_the_address_the_cause_and_the_variable() {
         assert!(!run.stderr.contains("secret"), "{}", run.stderr);
         shown.push_str(&format!("{name}: {}\n", told(&run, &replaced)));
     }
-    insta::assert_snapshot!(shown, @"");
+    insta::assert_snapshot!(shown, @r#"
+    no scheme: 2 error: the base URL "model.invalid/v1" does not say how to connect: use https://model.invalid/v1
+      hint: check llm.base_url with `deepseek config show`
+    a fragment: 2 error: the base URL "https://model.invalid/v1#x" has a fragment, which is never sent: use https://model.invalid/v1
+      hint: check llm.base_url with `deepseek config show`
+    refused port: 5 error: no connection to http://127.0.0.1:CLOSED/chat/completions: nothing accepts connections there (Connection refused (os error 111))
+      hint: check the network, llm.base_url (also whether it is http or https) and, if one is set, the proxy (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY; NO_PROXY excepts a host): `deepseek doctor`
+    unknown host: 5 error: no connection to http://model.invalid/v1/chat/completions: the host is not known (Name or service not known)
+      hint: check the network, llm.base_url (also whether it is http or https) and, if one is set, the proxy (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY; NO_PROXY excepts a host): `deepseek doctor`
+    TLS to a plain server: 5 error: no connection to https://127.0.0.1:PLAIN/chat/completions: it was closed at once; if the server does not speak TLS, use http:// in its address (Connection reset by peer (os error 104))
+      hint: check the network, llm.base_url (also whether it is http or https) and, if one is set, the proxy (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY; NO_PROXY excepts a host): `deepseek doctor`
+    plain to a TLS server: 5 error: the provider sent an unreadable answer: http://127.0.0.1:TLS/chat/completions does not speak proper HTTP (invalid HTTP version parsed); if it speaks TLS, use https:// in its address
+      hint: check that llm.base_url is the address of an API, not of a web page: `deepseek doctor`; if it is, the problem is at the provider
+    unknown issuer: 5 error: no connection to https://127.0.0.1:TLS/chat/completions: the issuer of its certificate is not trusted: set SSL_CERT_FILE to a file with the issuer's certificate
+      hint: check the network, llm.base_url (also whether it is http or https) and, if one is set, the proxy (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY; NO_PROXY excepts a host): `deepseek doctor`
+    proxy not there: 5 error: no connection to http://model.invalid/chat/completions through the proxy http://127.0.0.1:CLOSED of http_proxy: nothing accepts connections there (Connection refused (os error 111))
+      hint: check the network, llm.base_url (also whether it is http or https) and, if one is set, the proxy (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY; NO_PROXY excepts a host): `deepseek doctor`
+    proxy not there, over TLS: 5 error: no connection to https://model.invalid/chat/completions through the proxy http://127.0.0.1:CLOSED of HTTPS_PROXY: nothing accepts connections there (Connection refused (os error 111))
+      hint: check the network, llm.base_url (also whether it is http or https) and, if one is set, the proxy (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY; NO_PROXY excepts a host): `deepseek doctor`
+    SOCKS proxy not there: 5 error: no connection to https://model.invalid/chat/completions through the proxy socks5h://127.0.0.1:CLOSED of ALL_PROXY: the proxy does not lead there (SOCKS error: failed to create underlying connection)
+      hint: check the network, llm.base_url (also whether it is http or https) and, if one is set, the proxy (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY; NO_PROXY excepts a host): `deepseek doctor`
+    no proxy: 2 error: ALL_PROXY is "gopher://****@p:70", which is not the address of a proxy: http://, https://, socks4:// or socks5://, with host and port
+      hint: correct the variable or unset it; NO_PROXY names hosts that need no proxy
+    no such file: 2 error: SSL_CERT_FILE names DIR/missing.pem, which cannot be used: No such file or directory (os error 2)
+      hint: set SSL_CERT_FILE to a file of certificates in PEM form, SSL_CERT_DIR to a directory of them, or unset both
+    no certificate: 2 error: SSL_CERT_FILE names DIR/empty.pem, which cannot be used: it has no certificate in PEM form
+      hint: set SSL_CERT_FILE to a file of certificates in PEM form, SSL_CERT_DIR to a directory of them, or unset both
+    a directory: 2 error: SSL_CERT_FILE names DIR, which cannot be used: Is a directory (os error 21)
+      hint: set SSL_CERT_FILE to a file of certificates in PEM form, SSL_CERT_DIR to a directory of them, or unset both
+    no such directory: 2 error: SSL_CERT_DIR names DIR/missing.pem, which cannot be used: No such file or directory (os error 2)
+      hint: set SSL_CERT_FILE to a file of certificates in PEM form, SSL_CERT_DIR to a directory of them, or unset both
+    "#);
 }

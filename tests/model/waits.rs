@@ -97,11 +97,15 @@ fn a_wait_that_a_server_asks_for_is_waited_out_beyond_the_usual_delays() {
 
 #[test]
 fn a_longer_wait_is_named_with_the_setting_that_allows_it() {
-    let world = World::greeting(vec![asked_to_wait(Behaviour::Http503, "61").forever()]);
-    let run = world.asks("What is this?");
-    assert_eq!(run.ending(), "5 failed/wait_too_long", "{}", run.stderr);
-    assert_eq!(world.provider.requests().len(), 1);
-    let run = world.deepseek(["ask", "What is this?"]).run();
+    let world = World::greeting(vec![
+        asked_to_wait(Behaviour::Http503, "61"),
+        asked_to_wait(Behaviour::Http429, "1"),
+        asked_to_wait(Behaviour::Http429, "1"),
+        ScriptedReply::text("It greets.").to("analysis"),
+    ]);
+    let ask = ["ask", "What is this?"];
+    let run = world.deepseek(ask).run();
+    assert_eq!(run.code, Some(5), "{}", run.stderr);
     let [error, hint] = ["error: ", "hint: "].map(|start| {
         run.stderr.lines().find_map(|line| line.strip_prefix(start)).unwrap_or_default()
     });
@@ -112,6 +116,12 @@ fn a_longer_wait_is_named_with_the_setting_that_allows_it() {
     );
     assert_eq!(hint, "try again then, or raise llm.max_retry_after_seconds");
     replays(&world);
+    let [short, long] = ["0", "1"].map(|most| {
+        let setting = format!("llm.max_retry_after_seconds={most}");
+        world.deepseek(ask.into_iter().chain(["--set", &setting])).run()
+    });
+    assert_eq!((short.code, short.stderr.contains(hint)), (Some(5), true), "{}", short.stderr);
+    assert_eq!((long.code, long.stdout.trim()), (Some(0), "It greets."), "{}", long.stderr);
 }
 
 #[test]
@@ -208,7 +218,7 @@ fn lanes_wait_for_a_network_and_then_pause() {
     assert!(run.stderr.contains("error: paused: no connection to "), "{}", run.stderr);
     assert!(run.stderr.contains("hint: `deepseek run` resumes it"), "{}", run.stderr);
     assert_eq!(world.project.changed(), [""; 0]);
-    let run = world.deepseek(["run", "--approval", "auto"]).run();
+    let run = world.deepseek(["run"]).run();
     assert_eq!(run.code, Some(0), "{}{}", run.stdout, run.stderr);
     assert_eq!(world.project.changed(), ["a.txt", "b.txt"]);
     replays(&world);

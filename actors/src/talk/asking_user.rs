@@ -33,8 +33,23 @@ pub(crate) async fn asked(
     Ok(Ok(said.unwrap_or_else(|| run.prompts().render(Prompt::AskNobody, &[]))))
 }
 
+/// Asks the user for `role` if one is there, or as recorded. `None` without an answer.
+pub async fn ask_user_if_there(
+    run: &Run,
+    role: AgentRole,
+    question: &str,
+) -> Result<Option<String>, JournalClosed> {
+    let is_asked = |event: &Event| matches!(event, Event::UserAsked { .. }).then_some(());
+    let asks = if run.publisher.follows() {
+        run.publisher.recorded_next(is_asked).is_some()
+    } else {
+        run.attendance == Attendance::Attended
+    };
+    if asks { ask_user(run, role, question).await } else { Ok(None) }
+}
+
 /// Asks the user for `role`. `None` without an answer.
-pub async fn ask_user(
+async fn ask_user(
     run: &Run,
     role: AgentRole,
     question: &str,

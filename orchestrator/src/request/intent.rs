@@ -4,14 +4,13 @@
 use actors::calls::model_call::{CallError, Caller};
 use actors::run::Run;
 use actors::talk::Grammar;
-use actors::talk::asking_user::ask_user;
+use actors::talk::asking_user::ask_user_if_there;
 use actors::talk::dialogue::Dialogue;
 use actors::talk::prompts::{Prompt, Prompts};
 use checks::wording::Wording;
 use facts::closed::JournalClosed;
 use facts::event::Event;
 use facts::grammar::contract::ContractError;
-use facts::signal::Attendance;
 pub use facts::words::RequestIntent;
 use model::AgentRole;
 
@@ -44,11 +43,11 @@ pub(crate) async fn by_user(
     error: &CallError,
 ) -> Result<Option<RequestIntent>, JournalClosed> {
     let is_passing = matches!(error, CallError::Model(error) if !error.is_final());
-    if run.attendance == Attendance::Unattended || !is_passing {
+    if !is_passing {
         return Ok(None);
     }
     let question = format!("{UNDECIDED} ({error}). Is it an edit? (yes or no)");
-    let said = ask_user(run, AgentRole::Intent, &question).await?;
+    let said = ask_user_if_there(run, AgentRole::Intent, &question).await?;
     Ok(said.and_then(|said| match said.to_lowercase().as_str() {
         "y" | "yes" | "edit" => Some(RequestIntent::Edit),
         "n" | "no" | "question" => Some(RequestIntent::Answer),

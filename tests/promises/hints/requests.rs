@@ -78,7 +78,9 @@ fn provider_fails(hints: &Printed) {
     for work in [&["mission", missions::GOAL] as &[&str], &["autopilot", "Greet the world"]] {
         hints.follow_by(work, |args| {
             let mut program = world.deepseek(args.iter().copied());
-            program.env("DEEPSEEK_BASE_URL", "http://127.0.0.1:9");
+            if args == work {
+                program.env("DEEPSEEK_BASE_URL", "http://127.0.0.1:9");
+            }
             program
         });
     }

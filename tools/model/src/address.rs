@@ -1,4 +1,4 @@
-//! The address that requests are sent to, from one as people copy it: a base, or one of the endpoints below it. Pure.
+//! The address that requests are sent to, from one as people copy it: a base, or one of the endpoints below it.
 
 use std::net::IpAddr;
 

@@ -20,7 +20,7 @@ use super::address::{AddressError, endpoint};
 use super::body::BodyReader;
 use super::bounds::{AnswerBounds, Watch};
 use super::classify::{self, ProviderRefusal};
-use super::network::{NoConnection, Route, causes, speaks_no_http};
+use super::network::{NoConnection, ServerRoute, causes, speaks_no_http};
 use super::reply::{AnswerForm, Assembly, StreamState};
 use super::{
     ChatModel, ChatRequest, ModelError, ModelReply, Partial, ReplyDelta, SpokenDialect, SseError,
@@ -81,7 +81,7 @@ pub enum ClientError {
 
 /// A client for DeepSeek, or for any server with a compatible API.
 pub struct DeepSeekClient {
-    route: Route,
+    route: ServerRoute,
     url: Url,
     headers: HeaderMap,
     bounds: AnswerBounds,
@@ -120,7 +120,7 @@ impl DeepSeekClient {
             return Err(ClientError::Dialect { name: dialect.name, known });
         }
         let headers = headers(key.as_ref())?;
-        let route = Route::to(&url, bounds.connect)?;
+        let route = ServerRoute::to(&url, bounds.connect)?;
         let key_variable = llm.api_key_env.clone();
         let finish_reasons = llm.finish_reasons.clone();
         let corrected = Mutex::default();
@@ -169,6 +169,11 @@ impl DeepSeekClient {
         let mut response = self.send(request, &watch).await?;
         watch.bytes(0, Instant::now());
         let status = response.status();
+        if status == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
+            let message = format!("the proxy refuses its user name or password ({status})");
+            let url = self.route.named(&self.url);
+            return Err(ModelError::Unreachable { url, message, lasts: true });
+        }
         if status != StatusCode::OK {
             return Err(self.refused(response, &request.model, &mut watch).await);
         }
@@ -300,10 +305,13 @@ impl DeepSeekClient {
         let message =
             causes.iter().fold(error.to_string(), |text, cause| format!("{text}: {cause}"));
         let message = classify::masked_text(&message, self.key.as_ref());
-        if speaks_no_http(&causes) {
+        if let Some(why) = speaks_no_http(&causes) {
             let url = self.route.named(&self.url);
-            let message =
-                format!("{url} does not speak HTTP; if it speaks TLS, use https:// in its address");
+            let advice = match self.url.scheme() {
+                "http" => "; if it speaks TLS, use https:// in its address",
+                _ => "",
+            };
+            let message = format!("{url} does not speak proper HTTP ({why}){advice}");
             return ModelError::Malformed { message, partial };
         }
         let unreadable = |cause: &io::Error| {

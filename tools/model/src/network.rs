@@ -27,7 +27,7 @@ const NOT_RESOLVED: &str = "failed to lookup address information: ";
 
 /// How a server is reached.
 #[derive(Debug, Clone)]
-pub(super) struct Route {
+pub(super) struct ServerRoute {
     pub(super) client: Client,
     proxy: Option<NamedProxy>,
     connect: Duration,
@@ -55,7 +55,7 @@ pub(super) struct NoConnection {
     pub(super) lasts: bool,
 }
 
-impl Route {
+impl ServerRoute {
     /// Prepares the way to `url`. A server on this machine needs neither certificates, which are slow to load, nor a proxy.
     pub(super) fn to(url: &Url, connect: Duration) -> Result<Self, ClientError> {
         // Fails if an earlier client already installed it.
@@ -119,7 +119,7 @@ impl Route {
 
     fn in_words(&self, error: &reqwest::Error, causes: &[&(dyn Error + 'static)]) -> String {
         let last = causes.last().map_or_else(|| error.to_string(), ToString::to_string);
-        let system = causes.iter().find_map(|cause| cause.downcast_ref::<io::Error>());
+        let system = causes.iter().find_map(|cause| io_error(*cause));
         let plain = match system.map(io::Error::kind) {
             Some(io::ErrorKind::ConnectionRefused) => "nothing accepts connections there",
             Some(io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof) => {
@@ -134,10 +134,10 @@ impl Route {
     }
 }
 
-/// Returns true if what answered does not speak HTTP.
-pub(super) fn speaks_no_http(causes: &[&(dyn Error + 'static)]) -> bool {
+/// Returns why what answered is not HTTP, if it is not.
+pub(super) fn speaks_no_http(causes: &[&(dyn Error + 'static)]) -> Option<String> {
     let broken = causes.iter().find_map(|cause| cause.downcast_ref::<hyper::Error>());
-    broken.is_some_and(hyper::Error::is_parse)
+    broken.filter(|it| it.is_parse()).map(ToString::to_string)
 }
 
 /// Returns the causes of an error, from the outermost to the first.
@@ -150,6 +150,12 @@ fn tls_error<'e>(cause: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> 
     // An I/O error does not report the error inside it as its source.
     let inside = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
     cause.downcast_ref().or_else(|| inside.and_then(|inside| tls_error(inside)))
+}
+
+/// Returns the innermost I/O error in an error.
+fn io_error<'e>(cause: &'e (dyn Error + 'static)) -> Option<&'e io::Error> {
+    let error = cause.downcast_ref::<io::Error>()?;
+    Some(error.get_ref().and_then(|inside| io_error(inside)).unwrap_or(error))
 }
 
 /// Returns the proxy on the way to `url`, from the variables that `get` reads: those of its scheme come first, and upper
