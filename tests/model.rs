@@ -1,9 +1,11 @@
 //! The exchange with models and their provider: prompts, tools, routing and faults.
 //! What a request makes of the answers is in `requests`.
 
+mod dialects;
 mod dialogue;
 mod faults;
 mod networks;
+mod odd_answers;
 mod own_tools;
 mod prompts;
 mod routing;

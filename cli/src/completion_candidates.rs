@@ -12,6 +12,7 @@ use tui::{Completion, KeptSession};
 
 use crate::cards::{HASH_SHOWN, cards};
 use crate::flags::Global;
+use crate::flags::flag_settings::priced_models;
 use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
@@ -193,13 +194,11 @@ pub(crate) fn keys(settings: &Settings) -> Vec<String> {
 
 /// Lists the models that the configuration names, for roles or with prices.
 pub(crate) fn models(settings: &Settings) -> Vec<String> {
-    let priced = settings.values().iter().filter_map(|(key, ..)| {
-        key.strip_prefix("llm.prices.")?.rsplit_once('.').map(|(model, _)| model.to_owned())
-    });
     let llm = &settings.config.llm;
     let named = [&llm.base_model, &llm.max_think_model, &llm.flash_model];
-    let mut models: Vec<String> =
-        named.map(|it| it.model.clone()).into_iter().chain(priced).collect();
+    let named = named.map(|it| it.model.clone());
+    let priced = priced_models(settings).into_iter().filter(|model| !model.contains('*'));
+    let mut models: Vec<String> = named.into_iter().chain(priced).collect();
     models.sort();
     models.dedup();
     models

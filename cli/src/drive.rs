@@ -11,6 +11,8 @@ use front::error::{CliError, CliErrorKind};
 use front::exit;
 use front::interrupts::{Interrupt, Interrupts};
 use front::session::{Lock, Session, SessionChoice, SessionEvent};
+use jiff::tz::Offset;
+use model::price::Prices;
 use model::{ChatModel, DeepSeekClient, NoModel};
 use orchestrator::autopilot::Autopilot;
 use orchestrator::autopilot::course::CourseWish;
@@ -18,7 +20,7 @@ use orchestrator::request::Request;
 use orchestrator::root::{RequestOutcome, Setup};
 use tokio::sync::oneshot;
 use tokio::time::Interval;
-use tools::clock::{IdSource as _, RandomIds, SystemClock};
+use tools::clock::{Clock as _, IdSource as _, RandomIds, SystemClock};
 use tools::redact::Redactor;
 use tools::regular;
 
@@ -98,6 +100,21 @@ impl Drive {
             attendance,
         )
         .await
+    }
+
+    /// Says that a long run is about to start while calls cost more.
+    pub(crate) fn warn_of_peak(settings: &Settings, view: &mut dyn RunPresenter) {
+        let llm = &settings.config.llm;
+        let Ok(prices) = Prices::new(&llm.prices, &llm.peak) else { return };
+        let models = [&llm.max_think_model, &llm.base_model, &llm.flash_model];
+        let now = SystemClock.now();
+        let peak = models.into_iter().find_map(|role| prices.peak(&role.model, now));
+        if let Some((end, factor)) = peak {
+            let end = Offset::UTC.to_datetime(end).strftime("%H:%M");
+            view.note(&format!(
+                "peak prices apply until {end} UTC: calls cost {factor} times as much"
+            ));
+        }
     }
 
     /// Opens a session that makes no model calls.

@@ -1,4 +1,6 @@
-//! The global flags, which every command accepts.
+//! The global flags, which every command accepts. `flag_settings` has what they set in the configuration.
+
+pub(crate) mod flag_settings;
 
 use std::ffi::OsString;
 use std::num::IntErrorKind;

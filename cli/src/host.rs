@@ -12,6 +12,7 @@ use tui::{Completion, ConversationSetting, KeptSession, Named};
 use crate::args::Cli;
 use crate::commands::{review, sandbox};
 use crate::completion_candidates::{self, Nameable, Offer, kept_sessions};
+use crate::flags::flag_settings::{has_other_models, priced_models};
 use crate::flags::{ApprovalFlag, Global, ThinkingFlag};
 use crate::past::Past;
 use crate::render;
@@ -112,6 +113,7 @@ impl tui::Host for ProgramHost {
         // A model may have been added to the configuration since the start.
         let mut models = self.models.clone();
         models.extend(completion_candidates::models(&settings(&changed)?));
+        models.extend(priced_models(&settings(&changed)?));
         models.sort();
         models.dedup();
         let value = if setting == ConversationSetting::Model {
@@ -119,7 +121,8 @@ impl tui::Host for ProgramHost {
         } else {
             value.to_lowercase()
         };
-        setting.check(&value, &models)?;
+        let other_models = has_other_models(&settings(&changed)?);
+        setting.check(&value, &models, other_models)?;
         match setting {
             ConversationSetting::Model => changed.model = Some(value),
             ConversationSetting::Thinking => {

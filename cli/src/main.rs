@@ -8,7 +8,6 @@ mod commands;
 mod completion_candidates;
 mod dashed;
 mod drive;
-mod flag_settings;
 mod flags;
 mod host;
 mod key_store;

@@ -21,7 +21,7 @@ use tools::redact::{Redactor, values_of_variables};
 use tools::regular;
 use tui::{AlternateScreen, UserCall};
 
-use crate::flag_settings::{flag_settings, quoted_toml, subagents};
+use crate::flags::flag_settings::{check_model, flag_settings, quoted_toml, subagents};
 use crate::flags::{Color, Global, OutputFormat};
 use crate::key_store::{KeptKey, KeyStore};
 use crate::workspace::project;
@@ -397,6 +397,11 @@ impl Surroundings {
             };
             CliError::caused(CliErrorKind::Usage, &error).hint(hint)
         })?;
+        if global.model.is_some() {
+            // A retired name is one of today's by now.
+            let model = &settings.config.llm.base_model.model;
+            check_model(&settings, model).map_err(|why| CliError::new(CliErrorKind::Usage, why))?;
+        }
         settings.warnings.extend(global.max_subagents.and_then(|asked| subagents(asked).1));
         Ok(settings)
     }
@@ -406,6 +411,7 @@ impl Surroundings {
             ("llm.base_url", "DEEPSEEK_BASE_URL"),
             ("llm.max_think_model.model", "DEEPSEEK_MODEL"),
             ("llm.base_model.model", "DEEPSEEK_MODEL"),
+            ("missions.verdict_model", "DEEPSEEK_MODEL"),
             ("policy.approval", "DEEPSEEK_APPROVAL"),
         ]
         .into_iter()

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::agent_loop::{AgentLoop, ApplyStrategy, Baseline, FailureClassifier, SafetyGate};
 pub use self::commands::{Commands, Complaints, ProjectKind, TestCommand};
-pub use self::dialect::{Dialect, FinishReasons, Parameter, UsageFields};
+pub use self::dialect::{Dialect, FinishReasons, Parameter, UsageFields, matches_pattern};
 pub use self::model::{Effort, Llm, ModelRole, Peak, Price};
 pub use self::policy::{Approval, Mode, Policy};
 pub use self::routing::{
@@ -128,6 +128,8 @@ pub struct Missions {
     pub kept_time: f64,
     /// Length of the researcher's dialogue, in tokens, above which it starts over with only the findings.
     pub lead_tokens: usize,
+    /// The model that judges each claim after a child question did.
+    pub verdict_model: String,
     /// Claims that are verified.
     pub max_claims: usize,
     /// Programs that the researcher may write.

@@ -207,7 +207,7 @@ fn paths_and_contents_may_use_any_unicode_script() {
 fn unusable_answers_end_the_run_with_their_failure_class() {
     let cases = [
         (Behaviour::MalformedJsonEvent, "5 failed/malformed"),
-        (Behaviour::EofNoDone, "5 failed/truncated"),
+        (Behaviour::InsufficientSystemResource, "5 failed/out_of_capacity"),
         (Behaviour::ContentFilter, "5 failed/content_filter"),
         (Behaviour::EmptyStop, "5 failed/empty"),
         (Behaviour::ReasoningOnly, "5 failed/empty"),

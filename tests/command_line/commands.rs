@@ -327,7 +327,7 @@ fn a_page_is_exported_to_a_file() {
 
 #[test]
 fn doctor_reports_a_missing_key_and_an_unreachable_provider() {
-    let world = without_answers();
+    let world = World::greeting(vec![ScriptedReply::text("Yes.").to("intent").forever()]);
     let run = world.deepseek(["doctor"]).run();
     assert_eq!(run.code, Some(0), "{}\n{}", run.stdout, run.stderr);
     let mut program = world.deepseek(["doctor"]);

@@ -6,12 +6,15 @@ use crate::support::{Project, Provider, Run, World};
 
 const DESIGN: &str = "Design the architecture of a plugin system that must be deterministic";
 
+/// A model for long thought that is not the one for questions.
+const STRONGEST: &str = "[llm.max_think_model]\nmodel = \"deepseek-v4-pro\"\n";
+
 fn says(text: &str) -> ScriptedReply {
     ScriptedReply::text(text).to("analysis")
 }
 
 fn world(replies: Vec<ScriptedReply>) -> World {
-    World::of(Project::greeting(), Provider::new(replies))
+    World::of(Project::greeting(), Provider::new(replies)).configure(STRONGEST)
 }
 
 /// Returns the models that were called, in order.
@@ -62,7 +65,7 @@ fn for_an_uncertain_score_a_small_model_decides() {
         [("YES", "deepseek-v4-pro"), ("NO", "deepseek-flash"), ("Well", "deepseek-flash")]
     {
         let world = world(vec![ScriptedReply::text(word).to("intent"), says("It greets.")])
-            .configure(config);
+            .configure(&format!("{STRONGEST}{config}"));
         let run = world.asks("What does greet.txt say?");
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         assert_eq!(asked(&world), ["deepseek-flash", model], "{word}");

@@ -97,7 +97,7 @@ fn counted(requests: &[Exchange]) -> (u64, u64) {
             Some("deepseek-v4-pro") => (22, 660, 1980),
             _ => (3, 150, 600),
         };
-        nanos += usage.hit * hit + usage.miss() * miss + usage.output * output;
+        nanos += usage.hit.unwrap() * hit + usage.miss() * miss + usage.output * output;
     }
     (tokens, nanos)
 }

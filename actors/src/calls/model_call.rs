@@ -8,7 +8,7 @@ mod waiting;
 use std::sync::Arc;
 
 use checks::wording::Wording;
-use config::ModelRole;
+use config::{ModelRole, Parameter};
 use facts::amounts::{Amount, Charge, Unaffordable};
 use facts::breach::Breach;
 use facts::closed::JournalClosed;
@@ -144,6 +144,13 @@ impl Caller {
                     let sent = self.request(dialogue, limits, &spoken).parameters();
                     let max_tokens = self.max_tokens(limits.length, &spoken);
                     if let Some(without) = spoken.corrected(&error, &sent, max_tokens) {
+                        if without.refused.contains(&Parameter::Tools)
+                            && !dialogue.tools().is_empty()
+                        {
+                            // The question itself must say how to call tools without them.
+                            self.run.model.remember(&self.settings.model, &without);
+                            return Err(error.into());
+                        }
                         self.run
                             .publisher
                             .show_wait(format!("{error}; asked again {}", without.says()));
@@ -155,6 +162,11 @@ impl Caller {
                 }
             }
         }
+    }
+
+    /// Returns true if the server does not take tools.
+    pub fn lacks_tools(&self) -> bool {
+        self.spoken(None).refused.contains(&Parameter::Tools)
     }
 
     /// Returns the dialect of the next attempt: the recorded one, the one just corrected, or the one of the server.
@@ -400,7 +412,12 @@ impl Call<'_> {
         let charged = match (used, outcome) {
             (Some(used), _) => {
                 let (nano_usd, tokens) = (cost.unwrap_or_default(), used.total());
-                Amount { nano_usd, tokens, calls: 1, reasoning: used.reasoning.max(thought) }
+                Amount {
+                    nano_usd,
+                    tokens,
+                    calls: 1,
+                    reasoning: used.reasoning.unwrap_or_default().max(thought),
+                }
             }
             (None, Err(ModelError::Lost)) => permit.reservation().amount,
             // It never left.
@@ -452,10 +469,11 @@ fn kept_silent(error: &ModelError) -> bool {
     matches!(error, ModelError::TimedOut { what, .. } if *what != Awaited::Connection)
 }
 
-/// Returns the prompt tokens that this role had sent before but that missed the cache.
-const fn avoidable(usage: &Usage, sent_before: u64) -> u64 {
-    let known = if sent_before < usage.prompt { sent_before } else { usage.prompt };
-    known.saturating_sub(usage.hit)
+/// Returns the prompt tokens that this role had sent before but that missed the cache; none if the provider does not say
+/// what it found there.
+fn avoidable(usage: &Usage, sent_before: u64) -> u64 {
+    let known = sent_before.min(usage.prompt);
+    usage.hit.map_or(0, |hit| known.saturating_sub(hit))
 }
 
 #[cfg(test)]

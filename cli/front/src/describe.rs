@@ -320,13 +320,18 @@ pub fn call(call: &RecordedCall) -> Vec<String> {
     lines.push(usage.map_or_else(
         || "tokens unknown".to_owned(),
         |usage| {
-            format!(
-                "tokens: {} from the cache, {} not ({avoidable_misses} of them avoidable), {} out, {} of them reasoning",
-                usage.hit,
-                usage.miss(),
-                usage.output,
-                usage.reasoning
-            )
+            let unknown = || "unknown".to_owned();
+            let cache = usage.hit.map_or_else(
+                || format!("{} in, unknown from the cache", usage.prompt),
+                |hit| {
+                    let miss = usage.miss();
+                    format!(
+                        "{hit} from the cache, {miss} not ({avoidable_misses} of them avoidable)"
+                    )
+                },
+            );
+            let reasoning = usage.reasoning.map_or_else(unknown, |it| it.to_string());
+            format!("tokens: {cache}, {} out, {reasoning} of them reasoning", usage.output)
         },
     ));
     lines.push(cost_nano_usd.map_or_else(

@@ -67,6 +67,7 @@ struct Lane {
     took: Duration,
     spent: Spending,
     cost_unknown: bool,
+    /// Prompt tokens of which the provider says whether they were in its cache.
     prompt: u64,
     hit: u64,
     /// Bytes received of the current answer.
@@ -116,9 +117,11 @@ impl Lane {
                 }
             }
             Event::ModelReply { usage, charged, cost_nano_usd, error, .. } => {
-                if let Some(usage) = usage {
+                if let Some(usage) = usage
+                    && let Some(hit) = usage.hit
+                {
                     self.prompt += usage.prompt;
-                    self.hit += usage.hit;
+                    self.hit += hit;
                 }
                 self.cost_unknown |= cost_nano_usd.is_none();
                 self.charge(Charge::of(*charged, usage.as_ref(), error.as_ref()));

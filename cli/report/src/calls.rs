@@ -40,8 +40,10 @@ fn row(call: &RecordedCall) -> String {
     let [prompt, hit, output] = usage.map_or_else(
         || [unknown(), unknown(), unknown()],
         |usage| {
-            let share = usage.hit.saturating_mul(100).checked_div(usage.prompt).unwrap_or_default();
-            [usage.prompt.to_string(), format!("{share}%"), usage.output.to_string()]
+            let share =
+                |hit: u64| hit.saturating_mul(100).checked_div(usage.prompt).unwrap_or_default();
+            let hit = usage.hit.map_or_else(unknown, |hit| format!("{}%", share(hit)));
+            [usage.prompt.to_string(), hit, usage.output.to_string()]
         },
     );
     let cost = reply.as_ref().and_then(|reply| reply.cost_nano_usd);

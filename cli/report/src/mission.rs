@@ -213,7 +213,7 @@ pub(crate) fn questions(request: &PageRequest<'_>, sources: &PageSources<'_>) ->
                     Event::ChildEnded { end } => question.end = Some(*end),
                     Event::ModelReply { usage: Some(usage), cost_nano_usd, .. } => {
                         question.prompt += usage.prompt;
-                        question.hit += usage.hit;
+                        question.hit += usage.hit.unwrap_or_default();
                         question.nano_usd += cost_nano_usd.map_or(0, Usd::nanos);
                     }
                     _ => {}

@@ -107,7 +107,7 @@ pub(crate) fn first_line(text: &str) -> &str {
 fn facts(summary: &Summary, sources: &PageSources<'_>) -> String {
     let Summary { id, started, workspace, usage, ended, .. } = summary;
     let tokens = format!("{} in, {} out", short_number(usage.prompt), short_number(usage.output));
-    let hits = usage.hit.saturating_mul(100).checked_div(usage.prompt).unwrap_or_default();
+    let hits = usage.hit_percent().map_or_else(|| "unknown".to_owned(), |it| format!("{it}%"));
     let facts = [
         ("Session", id.clone()),
         ("Started", (sources.local)(started)),
@@ -115,7 +115,7 @@ fn facts(summary: &Summary, sources: &PageSources<'_>) -> String {
         ("Last request", ended.unwrap_or("unfinished").replace('_', " ")),
         ("Model calls", usage.calls.to_string()),
         ("Tokens", tokens),
-        ("From the cache", format!("{hits}%")),
+        ("From the cache", hits),
         ("Cost", usage.cost()),
     ];
     let fact = |(name, text): (&str, String)| {

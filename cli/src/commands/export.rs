@@ -201,7 +201,7 @@ fn spent(total: &Tally) -> String {
         total.cost(),
         counted(total.calls, "call"),
         total.prompt,
-        total.hit,
+        total.hit.map_or_else(|| "unknown".to_owned(), |hit| hit.to_string()),
         total.output
     )
 }

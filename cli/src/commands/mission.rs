@@ -140,6 +140,7 @@ async fn say(
     let mut drive =
         Drive::open(around, &settings, workspace, which, WorkspaceUse::Write, view.as_mut())
             .await?;
+    Drive::warn_of_peak(&settings, view.as_mut());
     let card = Some(AnsweredCard { hash: known.hash, answer });
     let its = known.card.into_card();
     let request = Request { card, ..Request::new(its.goal.clone(), Some(RequestIntent::Mission)) };

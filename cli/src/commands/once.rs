@@ -9,6 +9,7 @@ use crate::flags::{Global, OutputFormat, Require};
 use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
+use config::{LaneMode, Mode};
 use facts::delivery::Delivery;
 use front::error::{CliError, CliErrorKind};
 use front::exit;
@@ -151,6 +152,11 @@ pub(crate) async fn once(
     let mut view = render::view(around, global);
     if let Some(note) = note {
         view.note(&render::harmless(&note));
+    }
+    let is_long =
+        settings.config.policy.mode == Mode::Hetun || settings.config.lanes.mode == LaneMode::On;
+    if is_long || intent == Some(RequestIntent::Mission) {
+        Drive::warn_of_peak(&settings, view.as_mut());
     }
     let mut drive =
         Drive::open(around, &settings, workspace, which, purpose, view.as_mut()).await?;

@@ -101,10 +101,7 @@ pub(crate) fn run(
             return Ok(());
         }
         let name = args.by.name();
-        render::print_line(&as_line(
-            name,
-            ["calls", "hit", "miss", "output", "cost"].map(str::to_owned),
-        ));
+        render::print_line(&as_line(name, TITLES.map(str::to_owned)));
         for (key, tally) in &tallies {
             render::print_line(&as_line(&render::harmless(key), columns(tally)));
         }
@@ -164,7 +161,7 @@ fn by_decision(mut questions: Vec<DecidedQuestion>, since: Option<Date>, output:
         render::warn("no model was chosen for a question yet (--all includes all workspaces)");
         return;
     }
-    let titles = ["calls", "hit", "miss", "output", "cost"].map(str::to_owned);
+    let titles = TITLES.map(str::to_owned);
     let line = |name: &str, [questions, delivered]: [String; 2], columns| {
         format!("{questions:>9} {delivered:>9} {}", as_line(name, columns))
     };
@@ -177,13 +174,28 @@ fn by_decision(mut questions: Vec<DecidedQuestion>, since: Option<Date>, output:
     render::warn("cost is an estimate from the price table");
 }
 
-fn columns(tally: &Tally) -> [String; 5] {
-    let miss = tally.prompt.saturating_sub(tally.hit);
-    let [calls, hit, miss, output] =
-        [tally.calls, tally.hit, miss, tally.output].map(|number| number.to_string());
-    [calls, hit, miss, output, tally.cost()]
+const TITLES: [&str; 7] = ["calls", "new", "cached", "unknown", "output", "reasoning", "cost"];
+
+/// Returns the columns: tokens that were not in the provider's cache, tokens that were, and those of which it does not say;
+/// the answer, and its reasoning.
+fn columns(tally: &Tally) -> [String; 7] {
+    let known = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |it| it.to_string());
+    [
+        tally.calls.to_string(),
+        tally.miss().to_string(),
+        known(tally.hit),
+        tally.prompt_of_unknown_hit.to_string(),
+        tally.output.to_string(),
+        known(tally.reasoning),
+        tally.cost(),
+    ]
 }
 
-fn as_line(key: &str, [calls, hit, miss, output, cost]: [String; 5]) -> String {
-    format!("{key:<20} {calls:>8} {hit:>12} {miss:>12} {output:>12}   {cost}")
+fn as_line(
+    key: &str,
+    [calls, new, cached, unknown, output, reasoning, cost]: [String; 7],
+) -> String {
+    format!(
+        "{key:<20} {calls:>6} {new:>10} {cached:>10} {unknown:>10} {output:>10} {reasoning:>10}   {cost}"
+    )
 }

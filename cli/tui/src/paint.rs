@@ -142,7 +142,7 @@ fn status(it: &Conversation, width: usize, at: Duration) -> String {
         let budget = Usd::from_dollars(it.facts.budget_usd);
         parts.push(format!("{} left", budget.saturating_sub(used.cost.unwrap_or_default())));
     }
-    if let Some(share) = (used.hit * 100).checked_div(used.prompt) {
+    if let Some(share) = (used.hit * 100).checked_div(used.prompt - used.hit_unknown) {
         parts.push(format!("{share}% hit"));
     }
     let mut line = String::new();

@@ -20,6 +20,17 @@ pub struct Dialect {
     pub usage: UsageFields,
 }
 
+/// Returns true if `text` matches a pattern in which `*` stands for any text.
+pub fn matches_pattern(pattern: &str, text: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == text,
+        Some((start, rest)) => text.strip_prefix(start).is_some_and(|text| {
+            let mut ends = (0..=text.len()).filter_map(|at| text.get(at..));
+            ends.any(|text| matches_pattern(rest, text))
+        }),
+    }
+}
+
 impl Dialect {
     /// Returns true if a request may have this.
     pub fn has(&self, parameter: Parameter) -> bool {

@@ -435,7 +435,10 @@ impl Research<'_> {
         let shown: Vec<String> = shown.collect();
         let request = prompts.render(Prompt::MissionVerify, &[("claims", &shown.join("\n\n"))]);
         self.refresh(researched);
-        let said = self.lead(&mut researched.thread, &request, &Verdicts).await?;
+        let said = match self.judge(&request, &Verdicts).await? {
+            Some(said) => Some(said),
+            None => self.lead(&mut researched.thread, &request, &Verdicts).await?,
+        };
         for verdict in said.unwrap_or_default() {
             if let Some(finding) = find(researched, verdict.claim) {
                 finding.judged(Judge::Pro, verdict);

@@ -53,14 +53,18 @@ pub(crate) fn analysis_instructions(
     let tools = if calls_tools(run) {
         prompts.render(Prompt::Tools, &[("tokens", &run.config().agent_loop.max_look_tokens)])
     } else {
-        let line = |tool: &Tool| format!("- {} {}: {}", tool.name, tool.takes(), tool.description);
-        let of_workspace =
-            |tool: &OwnTool| format!("- {} {}: {}", tool.name(), tool.parameters, tool.description);
-        let tools = tools.iter().map(line).chain(own.iter().map(of_workspace));
-        let tools: Vec<String> = tools.collect();
-        prompts.render(Prompt::ToolsInText, &[("tools", &tools.join("\n"))])
+        tools_in_text(run, tools.iter(), own)
     };
     format!("{}\n\n{tools}", instructions.trim_end())
+}
+
+/// Returns how tools are called by lines of text.
+fn tools_in_text<'t>(run: &Run, tools: impl Iterator<Item = &'t Tool>, own: &[OwnTool]) -> String {
+    let line = |tool: &Tool| format!("- {} {}: {}", tool.name, tool.takes(), tool.description);
+    let of_workspace =
+        |tool: &OwnTool| format!("- {} {}: {}", tool.name(), tool.parameters, tool.description);
+    let tools: Vec<String> = tools.map(line).chain(own.iter().map(of_workspace)).collect();
+    run.prompts().render(Prompt::ToolsInText, &[("tools", &tools.join("\n"))])
 }
 
 /// A question whose model has yet to be decided.
@@ -114,7 +118,31 @@ impl RoutedQuestion<'_> {
             looks: bounds.max_look_rounds,
             since: None,
         };
-        talk.ask(&mut self.dialogue.clone(), grammar).await
+        if !caller.lacks_tools() {
+            let heard = talk.ask(&mut self.dialogue.clone(), grammar).await;
+            let is_refused = matches!(
+                heard,
+                Err(AnswerError::Call(CallError::Model(ModelError::InvalidRequest { .. })))
+            );
+            if !is_refused || self.dialogue.tools().is_empty() || !caller.lacks_tools() {
+                return heard;
+            }
+        }
+        talk.ask(&mut self.with_tools_in_text(), grammar).await
+    }
+
+    /// Returns the dialogue for a server without tool calls: the question also says how tools are called by lines of text.
+    fn with_tools_in_text(&self) -> Dialogue {
+        let offered = self.dialogue.tools();
+        if offered.is_empty() {
+            return self.dialogue.clone();
+        }
+        let is_offered = |tool: &&Tool| offered.iter().any(|it| it.name == tool.wire_name());
+        let tools = toolbox::tools().iter().filter(is_offered);
+        let how = tools_in_text(self.run, tools, self.sources.own);
+        let mut dialogue = self.dialogue.clone().offering(Vec::new());
+        dialogue.say(&how);
+        dialogue
     }
 
     async fn decide(

@@ -16,7 +16,7 @@ const PURE: [&str; 52] = [
     "tools/model/src/classify.rs",
     "tools/mock/src/cache.rs",
     "tools/mock/src/route.rs",
-    "tools/mock/src/strict.rs",
+    "tools/mock/src/validate/strict.rs",
     "tools/mock/src/validate.rs",
     "tools/model/src/price.rs",
     "tools/model/src/reply.rs",

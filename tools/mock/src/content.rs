@@ -72,9 +72,9 @@ impl Content {
         let reasoning = tokens(&self.reasoning);
         Usage {
             prompt: number(prompt),
-            hit: number(hit),
+            hit: Some(number(hit)),
             output: reasoning + tokens(&self.text) + called,
-            reasoning,
+            reasoning: Some(reasoning),
         }
     }
 

@@ -42,8 +42,8 @@ pub(super) fn usage(dialect: &Dialect, usage: &Usage) -> Value {
     for (paths, count) in [
         (&fields.prompt, usage.prompt),
         (&fields.output, usage.output),
-        (&fields.cached, usage.hit),
-        (&fields.reasoning, usage.reasoning),
+        (&fields.cached, usage.hit.unwrap_or_default()),
+        (&fields.reasoning, usage.reasoning.unwrap_or_default()),
     ] {
         let steps: Vec<&str> =
             paths.first().map_or("", String::as_str).split('/').skip(1).collect();
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn usage_has_the_names_of_the_dialect() {
-        let told = Usage { prompt: 9, hit: 4, output: 3, reasoning: 1 };
+        let told = Usage { prompt: 9, hit: Some(4), output: 3, reasoning: Some(1) };
         assert_eq!(
             usage(&named("openai").unwrap(), &told),
             json!({

@@ -18,7 +18,6 @@ mod schema;
 mod script;
 mod server;
 mod state;
-mod strict;
 mod validate;
 
 pub use behaviour::Behaviour;

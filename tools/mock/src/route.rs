@@ -14,11 +14,16 @@ pub(super) enum Route {
     Balance,
 }
 
-/// Finds the endpoint of a request. Paths work without a prefix, under `/v1` and under `/beta`.
+/// Finds the endpoint of a request. Paths work without a prefix, under `/v1` and under `/beta`, and where Azure has a
+/// deployment.
 pub(super) fn route(request: &ReceivedRequest) -> Result<Route, RefusedRequest> {
     let path = request.path.as_str();
     let beta = path.strip_prefix("/beta");
-    let rest = beta.or_else(|| path.strip_prefix("/v1")).unwrap_or(path);
+    let of_deployment = path
+        .strip_prefix("/openai/deployments/")
+        .and_then(|deployment| deployment.find('/').and_then(|at| deployment.get(at..)));
+    let known = beta.or_else(|| path.strip_prefix("/v1")).or(of_deployment);
+    let rest = known.unwrap_or(path);
     let (route, method) = match rest {
         "/chat/completions" => (Route::Chat { beta: beta.is_some() }, "POST"),
         "/models" => (Route::Models, "GET"),
@@ -71,6 +76,11 @@ mod tests {
         assert_eq!(to("POST", "/chat/completions"), Ok(Route::Chat { beta: false }));
         assert_eq!(to("POST", "/v1/chat/completions"), Ok(Route::Chat { beta: false }));
         assert_eq!(to("POST", "/beta/chat/completions"), Ok(Route::Chat { beta: true }));
+        assert_eq!(
+            to("POST", "/openai/deployments/x/chat/completions"),
+            Ok(Route::Chat { beta: false })
+        );
+        assert_eq!(to("POST", "/openai/deployments/x"), Err(404));
         assert_eq!(to("GET", "/models"), Ok(Route::Models));
         assert_eq!(to("GET", "/chat/completions"), Err(405));
         assert_eq!(to("POST", "/v2/chat/completions"), Err(404));

@@ -118,9 +118,9 @@ impl UsageOverride {
     pub(super) fn over(&self, usage: Usage) -> Usage {
         Usage {
             prompt: self.prompt.unwrap_or(usage.prompt),
-            hit: self.hit.unwrap_or(usage.hit),
+            hit: self.hit.or(usage.hit),
             output: self.output.unwrap_or(usage.output),
-            reasoning: self.reasoning.unwrap_or(usage.reasoning),
+            reasoning: self.reasoning.or(usage.reasoning),
         }
     }
 }

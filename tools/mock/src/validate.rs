@@ -1,10 +1,12 @@
 //! Refuses invalid chat requests like the real server: the same checks in the same order, with the same messages. Pure.
 
+mod strict;
+
+use super::ReceivedRequest;
 use super::cache::Canonical;
 use super::options::{Options, ReasoningCheck};
 use super::refusal::RefusedRequest;
 use super::schema::{RequestBody, RequestMessage, StopWords, UserContent};
-use super::{ReceivedRequest, strict};
 
 /// The largest `max_tokens`.
 const MAX_OUTPUT_TOKENS: i64 = 393_216;

@@ -89,13 +89,13 @@ impl BodyReader {
         }
     }
 
-    /// Returns true if an answer may begin like this: nothing, an object, or a line of a stream of events.
-    pub(super) fn has_known_form(&self) -> bool {
+    /// Returns true if it is a stream of events, or nothing at all.
+    pub(super) fn is_stream(&self) -> bool {
         const FIELDS: [&str; 5] = ["", "data", "event", "id", "retry"];
         let begins = self.begins();
         let begins = begins.trim_start_matches('\u{feff}').trim_start();
         let field = begins.split_once(':').map(|(field, _)| field);
-        begins.is_empty() || begins.starts_with('{') || field.is_some_and(|it| FIELDS.contains(&it))
+        begins.is_empty() || field.is_some_and(|it| FIELDS.contains(&it))
     }
 
     /// Returns how the answer begins.

@@ -158,9 +158,9 @@ fn counts(usage: &Value, fields: &UsageFields) -> Option<Usage> {
     let (prompt, output) = (count(&fields.prompt)?, count(&fields.output)?);
     Some(Usage {
         prompt,
-        hit: count(&fields.cached).unwrap_or(0).min(prompt),
+        hit: count(&fields.cached).map(|hit| hit.min(prompt)),
         output,
-        reasoning: count(&fields.reasoning).unwrap_or(0).min(output),
+        reasoning: count(&fields.reasoning).map(|reasoning| reasoning.min(output)),
     })
 }
 
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn both_spellings_of_the_cache_hit_are_read() {
-        let both = Some(Usage { prompt: 283, hit: 256, output: 69, reasoning: 24 });
+        let both = Some(Usage { prompt: 283, hit: Some(256), output: 69, reasoning: Some(24) });
         let new = r#"{"usage":{"prompt_tokens":283,"completion_tokens":69,"prompt_tokens_details":{"cached_tokens":256},
             "completion_tokens_details":{"reasoning_tokens":24}}}"#;
         let old = r#"{"usage":{"prompt_tokens":283,"completion_tokens":69,"prompt_cache_hit_tokens":256,

@@ -114,7 +114,7 @@ impl DeepSeekClient {
     ) -> Result<Self, ClientError> {
         let bounds = AnswerBounds::from(llm);
         let url = endpoint(base_url)?;
-        let dialect = SpokenDialect::at(llm, &url);
+        let dialect = SpokenDialect::at(llm, url.host_str().unwrap_or_default());
         if !llm.dialects.contains_key(&dialect.name) {
             let known = llm.dialects.keys().cloned().collect::<Vec<_>>().join(", ");
             return Err(ClientError::Dialect { name: dialect.name, known });

@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use config::{Dialect, Llm, Parameter};
+use config::{Dialect, Llm, Parameter, matches_pattern};
 use regex::Regex;
-use reqwest::Url;
 use serde::{Deserialize, Serialize};
 
 use super::ModelError;
@@ -35,11 +34,10 @@ impl Default for SpokenDialect {
 }
 
 impl SpokenDialect {
-    /// Returns the dialect that is configured for the server at `url`, with nothing refused yet.
-    pub fn at(llm: &Llm, url: &Url) -> Self {
-        let host = url.host_str().unwrap_or_default();
+    /// Returns the dialect that is configured for the server at `host`, with nothing refused yet.
+    pub fn at(llm: &Llm, host: &str) -> Self {
         let matches = llm.dialects.iter().flat_map(|(name, dialect)| {
-            let hosts = dialect.hosts.iter().filter(|pattern| matches(pattern, host));
+            let hosts = dialect.hosts.iter().filter(|pattern| matches_pattern(pattern, host));
             hosts.map(move |pattern| (pattern.len(), name))
         });
         let name = match llm.dialect.as_str() {
@@ -149,17 +147,6 @@ fn largest_below(text: &str, limit: u32) -> Option<u32> {
     numbers.filter(|number| (1..limit).contains(number)).max()
 }
 
-/// Returns true if `text` matches a pattern in which `*` stands for any text.
-fn matches(pattern: &str, text: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == text,
-        Some((start, rest)) => text.strip_prefix(start).is_some_and(|text| {
-            let mut ends = (0..=text.len()).filter_map(|at| text.get(at..));
-            ends.any(|text| matches(rest, text))
-        }),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,18 +163,18 @@ mod tests {
     #[test]
     fn a_dialect_is_found_by_host_or_by_setting() {
         let mut llm = llm();
-        let at = |llm: &Llm, url: &str| SpokenDialect::at(llm, &Url::parse(url).unwrap()).name;
-        for (url, expected) in [
-            ("https://api.deepseek.com", "deepseek"),
-            ("http://127.0.0.1:4000/v1", "deepseek"),
-            ("https://api.openai.com/v1", "openai"),
-            ("https://mine.openai.azure.com/openai/v1", "openai"),
-            ("https://openrouter.ai/api/v1", "openrouter"),
+        let at = |llm: &Llm, host: &str| SpokenDialect::at(llm, host).name;
+        for (host, expected) in [
+            ("api.deepseek.com", "deepseek"),
+            ("127.0.0.1", "deepseek"),
+            ("api.openai.com", "openai"),
+            ("mine.openai.azure.com", "openai"),
+            ("openrouter.ai", "openrouter"),
         ] {
-            assert_eq!(at(&llm, url), expected, "{url}");
+            assert_eq!(at(&llm, host), expected, "{host}");
         }
         llm.dialect = "vllm".to_owned();
-        assert_eq!(at(&llm, "https://api.openai.com/v1"), "vllm");
+        assert_eq!(at(&llm, "api.openai.com"), "vllm");
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod classify;
 mod client;
 mod dialect;
 mod error;
+mod model_reply;
 mod network;
 pub mod price;
 mod reply;
@@ -21,10 +22,10 @@ pub use bounds::AnswerBounds;
 pub use client::{ClientError, DeepSeekClient};
 pub use dialect::SpokenDialect;
 pub use error::{Awaited, ErrorClass, ModelError, Partial};
+pub use model_reply::{FinishReason, ModelReply, ReplyDelta, Usage};
 pub use sse::{SseError, SseEvent, SseParser};
 pub use wire::{
-    AgentRole, BYTES_PER_TOKEN, ChatMessage, ChatRequest, FinishReason, ModelReply, ReplyDelta,
-    ToolCall, ToolChoice, ToolOffer, Usage,
+    AgentRole, BYTES_PER_TOKEN, ChatMessage, ChatRequest, ToolCall, ToolChoice, ToolOffer,
 };
 
 use futures_util::future::BoxFuture;

@@ -6,10 +6,10 @@ use std::fmt;
 use std::iter::Sum;
 use std::ops::Add;
 
-use config::{Peak, Price};
-use jiff::Timestamp;
+use config::{Peak, Price, matches_pattern};
 use jiff::civil::{Date, DateTime};
 use jiff::tz::Offset;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -154,20 +154,30 @@ impl Prices {
 
     /// Returns the cost of a call answered at `at`; `None` if the model has no price or the usage is unknown.
     pub fn cost(&self, model: &str, usage: Option<Usage>, at: Timestamp) -> Option<Usd> {
-        let (price, usage) = (self.models.get(model)?, usage?);
+        let (price, usage) = (self.price(model)?, usage?);
         let factor = if self.is_peak(at) { price.peak_factor } else { 1.0 };
-        let tokens =
-            [(usage.hit, price.hit), (usage.miss(), price.miss), (usage.output, price.output)];
+        let tokens = [
+            (usage.hit.unwrap_or_default(), price.hit),
+            (usage.miss(), price.miss),
+            (usage.output, price.output),
+        ];
         Some(total(&tokens, factor))
     }
 
     /// Returns the maximum cost of a call: no cache hit, the longest answer, and the higher of peak and off-peak
     /// prices, since the call may begin in one and end in the other. `None` if the model has no price.
     pub fn worst_case(&self, model: &str, prompt_tokens: u64, max_tokens: u32) -> Option<Usd> {
-        let price = self.models.get(model)?;
+        let price = self.price(model)?;
         let tokens =
             [(prompt_tokens, price.miss.max(price.hit)), (u64::from(max_tokens), price.output)];
         Some(total(&tokens, price.peak_factor.max(1.0)))
+    }
+
+    /// Returns the price of a model: by its name, or by the longest pattern that it matches.
+    fn price(&self, model: &str) -> Option<&Price> {
+        let patterns = self.models.iter().filter(|(pattern, _)| matches_pattern(pattern, model));
+        let longest = || patterns.max_by_key(|(pattern, _)| pattern.len()).map(|(_, price)| price);
+        self.models.get(model).or_else(longest)
     }
 
     /// Returns whether peak prices apply at `at`.
@@ -183,6 +193,21 @@ impl Prices {
                     || (minute < end && yesterday.is_some_and(|date| self.has_peak(date)))
             }
         })
+    }
+
+    /// Returns when the peak window that is open at `at` ends, and by what factor `model` costs more in it; `None` if it does
+    /// not.
+    pub fn peak(&self, model: &str, at: Timestamp) -> Option<(Timestamp, f64)> {
+        const MINUTES_OF_DAYS: i64 = 8 * 24 * 60;
+        let factor = self.price(model)?.peak_factor;
+        if factor <= 1.0 || !self.is_peak(at) {
+            return None;
+        }
+        // Windows begin and end with a minute.
+        let begun = Timestamp::from_second(at.as_second() - at.as_second() % 60).ok()?;
+        let later = |minutes| begun.checked_add(SignedDuration::from_mins(minutes)).ok();
+        let end = (1..MINUTES_OF_DAYS).filter_map(later).find(|then| !self.is_peak(*then))?;
+        Some((end, factor))
     }
 
     /// Returns whether peak windows open on `date`.
@@ -255,6 +280,21 @@ mod tests {
     }
 
     #[test]
+    fn the_end_of_a_peak_is_known() {
+        let llm = config::resolve_layers(&config::Inputs::default()).unwrap().config.llm;
+        let prices = Prices::new(&llm.prices, &llm.peak).unwrap();
+        let peak = |model: &str, at: &str| {
+            let (end, factor) = prices.peak(model, at.parse().unwrap())?;
+            Some(format!("{end} {factor}"))
+        };
+        let friday = "2026-11-27T08:20:30Z";
+        assert_eq!(peak("deepseek-flash", friday).as_deref(), Some("2026-11-27T10:00:00Z 2"));
+        assert_eq!(peak("deepseek-v4-flash-vision-exp", friday), peak("deepseek-flash", friday));
+        assert_eq!(peak("gpt-5", friday), None, "its price is not known");
+        assert_eq!(peak("deepseek-flash", "2026-11-28T08:20:30Z"), None, "it is Saturday");
+    }
+
+    #[test]
     fn peak_is_a_window_on_a_working_day() {
         let prices = prices(&["01:00-04:00", "06:00-10:00"]);
         for (time, expected) in [
@@ -287,7 +327,8 @@ mod tests {
     #[test]
     fn a_call_costs_by_hit_miss_and_output() {
         let prices = prices(&["01:00-04:00"]);
-        let usage = Some(Usage { prompt: 10_000, hit: 4_000, output: 1_000, reasoning: 900 });
+        let usage =
+            Some(Usage { prompt: 10_000, hit: Some(4_000), output: 1_000, reasoning: Some(900) });
         let quiet = at("2026-11-20T12:00:00Z");
         // 4,000 · 0.003 + 6,000 · 0.15 + 1,000 · 0.6 = 1,512 millionths
         assert_eq!(prices.cost("flash", usage, quiet), Some(Usd::from_nanos(1_512_000)));
@@ -360,7 +401,7 @@ mod tests {
             second in 1_790_000_000_i64..1_800_000_000,
         ) {
             let prices = prices(&["01:00-04:00", "06:00-10:00"]);
-            let usage = Usage { prompt, hit: hit.min(prompt), output: output.into(), reasoning: 0 };
+            let usage = Usage { prompt, hit: Some(hit.min(prompt)), output: output.into(), reasoning: None };
             let at = Timestamp::from_second(second).unwrap();
             let cost = prices.cost("flash", Some(usage), at);
             prop_assert!(cost.is_some() && cost <= prices.worst_case("flash", prompt, max_tokens));

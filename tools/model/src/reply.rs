@@ -2,6 +2,7 @@
 
 use config::access::Secret;
 use config::{Dialect, FinishReasons};
+use serde::de::IgnoredAny;
 
 use super::body::BodyReader;
 use super::chunk::{CallPiece, ChoicePiece, Chunk};
@@ -50,6 +51,8 @@ pub(super) struct Assembly<'a> {
     finish: Option<String>,
     /// True once `[DONE]`, or a whole answer, was read.
     done: bool,
+    /// True if the response ended within an object.
+    is_cut: bool,
     usage: Option<Usage>,
     events: u64,
     /// True once a field of an answer was read.
@@ -74,6 +77,7 @@ impl<'a> Assembly<'a> {
             calls: Vec::new(),
             finish: None,
             done: false,
+            is_cut: false,
             usage: None,
             events: 0,
             has_choice: false,
@@ -132,7 +136,10 @@ impl<'a> Assembly<'a> {
         let Ok(Some(last)) = body.last_event() else { return Ok(()) };
         match self.event(&last, deltas) {
             Ok(_) => self.done |= body.is_whole(),
-            Err(ModelError::Malformed { .. }) => {}
+            Err(ModelError::Malformed { .. }) => {
+                let parsed = serde_json::from_str::<IgnoredAny>(&last);
+                self.is_cut = parsed.is_err_and(|error| error.is_eof());
+            }
             Err(error) => return Err(error),
         }
         Ok(())
@@ -239,8 +246,8 @@ impl<'a> Assembly<'a> {
         let rest = self.splitter.rest();
         self.hear(rest, deltas);
         let usage = self.usage;
-        let may_be_cut = self.has_choice || (self.events == 0 && body.has_known_form());
-        if !self.done && !self.has_ended() && may_be_cut {
+        let may_go_on = self.has_choice || self.is_cut || (self.events == 0 && body.is_stream());
+        if !self.done && !self.has_ended() && may_go_on {
             return Err(ModelError::Truncated { partial: self.partial(body.unfinished()) });
         }
         if !self.has_choice && usage.is_none() {
@@ -349,7 +356,7 @@ mod tests {
         assemble(&[&event, "[DONE]"]).0
     }
 
-    const USAGE: Option<Usage> = Some(Usage { prompt: 5, hit: 0, output: 0, reasoning: 0 });
+    const USAGE: Option<Usage> = Some(Usage { prompt: 5, hit: None, output: 0, reasoning: None });
 
     #[test]
     fn a_thinking_answer_is_reasoning_then_text() {
@@ -417,13 +424,13 @@ mod tests {
             let end = r#"{"choices":[{"delta":{},"finish_reason":"stop"}],"usage":USAGE}"#;
             assemble(&[begun, &end.replace("USAGE", usage), "[DONE]"]).0.unwrap().usage
         };
-        let at = |prompt, hit, output| Some(Usage { prompt, hit, output, reasoning: 0 });
+        let at = |prompt, hit, output| Some(Usage { prompt, hit, output, reasoning: None });
         for none in ["null", "{}", r#"{"prompt_tokens":1e308,"completion_tokens":-1}"#, "\"0\""] {
-            assert_eq!(told(none), at(90, 0, 70), "{none}");
+            assert_eq!(told(none), at(90, None, 70), "{none}");
         }
         let less = r#"{"prompt_tokens":3,"completion_tokens":0,"prompt_cache_hit_tokens":2}"#;
-        assert_eq!(told(less), at(90, 2, 70));
-        assert_eq!(told(r#"{"prompt_tokens":91,"completion_tokens":7}"#), at(91, 0, 70));
+        assert_eq!(told(less), at(90, Some(2), 70));
+        assert_eq!(told(r#"{"prompt_tokens":91,"completion_tokens":7}"#), at(91, None, 70));
     }
 
     #[test]
@@ -458,6 +465,45 @@ mod tests {
         let list = call("a", "fs_list", r#"{"directory":"src"}"#);
         assert_eq!(calls(true), [list, call("call_1", "fs_read", "{}")]);
         assert!(calls(false).is_empty(), "calls of tools that were not offered are dropped");
+    }
+
+    #[test]
+    fn an_id_says_more_than_an_index() {
+        let calls = |pieces: &[&str]| {
+            let mut assembly = empty(400, true);
+            for piece in pieces {
+                let event = format!(r#"{{"choices":[{{"delta":{{"tool_calls":[{piece}]}}}}]}}"#);
+                assembly.event(&event, &mut |_| ()).unwrap();
+            }
+            let of = |(_, call): (_, ToolCall)| format!("{} {}", call.name, call.arguments);
+            assembly.calls.into_iter().map(of).collect::<Vec<_>>()
+        };
+        for pieces in [
+            // Ids, and an index that is always 0.
+            [
+                r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}"#,
+                r#"{"index":0,"id":"b","function":{"name":"g","arguments":"[]"}}"#,
+            ],
+            // Neither ids nor indices.
+            [
+                r#"{"function":{"name":"f","arguments":"{}"}}"#,
+                r#"{"function":{"name":"g","arguments":"[]"}}"#,
+            ],
+            // Arguments as an object, numbers as ids.
+            [
+                r#"{"id":1,"function":{"name":"f","arguments":{}}}"#,
+                r#"{"id":2,"function":{"name":"g","arguments":"[]"}}"#,
+            ],
+        ] {
+            assert_eq!(calls(&pieces), ["f {}", "g []"], "{pieces:?}");
+        }
+        let id_each_time = [
+            r#"{"id":"a","index":0,"function":{"name":"f","arguments":"{"}}"#,
+            r#"{"id":"a","index":0,"function":{"name":"f","arguments":"}"}}"#,
+        ];
+        assert_eq!(calls(&id_each_time), ["f {}"]);
+        let name_each_time = id_each_time.map(|piece| piece.replace(r#""id":"a","#, ""));
+        assert_eq!(calls(&[&name_each_time[0], &name_each_time[1]]), ["f {}"]);
     }
 
     #[test]

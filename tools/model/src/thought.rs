@@ -24,6 +24,8 @@ enum Place {
     #[default]
     Start,
     Thought,
+    /// The reasoning has ended, and only blank lines have arrived since.
+    Between,
     Text,
 }
 
@@ -31,8 +33,8 @@ impl ThoughtSplitter {
     /// Adds a piece of text. Returns what is certain by now.
     pub(super) fn split(&mut self, piece: &str) -> SplitText {
         let mut split = SplitText::default();
-        if self.place == Place::Text {
-            piece.clone_into(&mut split.text);
+        if matches!(self.place, Place::Text | Place::Between) {
+            self.text(piece, &mut split);
             return split;
         }
         self.held.push_str(piece);
@@ -48,9 +50,11 @@ impl ThoughtSplitter {
         }
         if self.place == Place::Thought {
             if let Some((thought, text)) = self.held.split_once(CLOSE) {
-                split = SplitText { reasoning: thought.to_owned(), text: text.to_owned() };
+                thought.clone_into(&mut split.reasoning);
+                let text = text.to_owned();
                 self.held.clear();
-                self.place = Place::Text;
+                self.place = Place::Between;
+                self.text(&text, &mut split);
             } else {
                 let kept = (1..CLOSE.len()).rev().find(|&length| {
                     CLOSE.get(..length).is_some_and(|begun| self.held.ends_with(begun))
@@ -63,12 +67,24 @@ impl ThoughtSplitter {
         split
     }
 
+    /// Adds text, without the blank lines between it and the reasoning.
+    fn text(&mut self, piece: &str, split: &mut SplitText) {
+        let is_first = self.place == Place::Between;
+        let piece = if is_first { piece.trim_start_matches(['\r', '\n']) } else { piece };
+        if !piece.is_empty() {
+            self.place = Place::Text;
+            split.text.push_str(piece);
+        }
+    }
+
     /// Returns what was held back, at the end of the answer.
     pub(super) fn rest(&mut self) -> SplitText {
         let held = std::mem::take(&mut self.held);
         match self.place {
             Place::Thought => SplitText { reasoning: held, ..SplitText::default() },
-            Place::Start | Place::Text => SplitText { text: held, ..SplitText::default() },
+            Place::Start | Place::Between | Place::Text => {
+                SplitText { text: held, ..SplitText::default() }
+            }
         }
     }
 }
@@ -107,7 +123,7 @@ mod tests {
     fn reasoning_is_what_the_answer_begins_with_between_tags() {
         for (answer, reasoning, text) in [
             ("<think>a < b</think>yes", "a < b", "yes"),
-            ("\n <think>\nhm\n</think>\n\nyes", "\nhm\n", "\n\nyes"),
+            ("\n <think>\nhm\n</think>\n\nyes", "\nhm\n", "yes"),
             ("<think></think>yes", "", "yes"),
             ("yes <think>no</think>", "", "yes <think>no</think>"),
             ("<thin", "", "<thin"),

@@ -60,7 +60,7 @@ fn replied() -> Event {
         outcome: "ok".to_owned(),
         message: None,
         error: None,
-        usage: Some(Usage { prompt: 12_000, hit: 9_000, output: 345, reasoning: 0 }),
+        usage: Some(Usage { prompt: 12_000, hit: Some(9_000), output: 345, reasoning: Some(0) }),
         cost_nano_usd: Some(spent().nano_usd),
         charged: spent(),
         avoidable_misses: 0,

@@ -74,7 +74,7 @@ fn replied() -> Event {
         outcome: "ok".to_owned(),
         message: None,
         error: None,
-        usage: Some(Usage { prompt: 11_877, hit: 9_000, output: 504, reasoning: 0 }),
+        usage: Some(Usage { prompt: 11_877, hit: Some(9_000), output: 504, reasoning: Some(0) }),
         cost_nano_usd: Some(Usd::from_nanos(2_900_000)),
         charged: Amount::default(),
         avoidable_misses: 0,

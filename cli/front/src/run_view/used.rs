@@ -28,6 +28,8 @@ pub struct Used {
     pub prompt: u64,
     /// Prompt tokens found in the provider's cache.
     pub hit: u64,
+    /// Prompt tokens of which the provider does not say whether they were in its cache.
+    pub hit_unknown: u64,
     /// Answer tokens.
     pub output: u64,
     in_units: u64,
@@ -36,8 +38,8 @@ pub struct Used {
     pub cost: Option<Usd>,
     cost_unknown: bool,
     usage_unknown: u64,
-    /// Prompt tokens by role: those that missed the cache, and those found in it.
-    roles: BTreeMap<&'static str, [u64; 2]>,
+    /// Prompt tokens by role: those that missed the cache, those found in it, and those of which the provider does not say.
+    roles: BTreeMap<&'static str, [u64; 3]>,
 }
 
 impl Used {
@@ -47,11 +49,16 @@ impl Used {
         match usage {
             Some(usage) => {
                 self.prompt += usage.prompt;
-                self.hit += usage.hit;
                 self.output += usage.output;
-                let [new, cached] = self.roles.entry(role.as_str()).or_default();
-                *new += usage.prompt.saturating_sub(usage.hit);
-                *cached += usage.hit;
+                let [new, cached, not_told] = self.roles.entry(role.as_str()).or_default();
+                if let Some(hit) = usage.hit {
+                    self.hit += hit;
+                    *new += usage.prompt.saturating_sub(hit);
+                    *cached += hit;
+                } else {
+                    self.hit_unknown += usage.prompt;
+                    *not_told += usage.prompt;
+                }
                 // Caches do not keep the last unit of a prompt, because it is not full.
                 let in_unit = avoidable.min(CACHE_UNIT_TOKENS - 1);
                 self.in_units += in_unit;
@@ -67,10 +74,11 @@ impl Used {
 
     /// Returns the cache hits and the misses by cause, then a line with the tokens of each role.
     fn in_full(&self) -> String {
-        let (hit, miss) = (self.hit, self.prompt - self.hit);
+        let (hit, miss) = (self.hit, self.prompt - self.hit - self.hit_unknown);
         let new = miss.saturating_sub(self.in_units + self.lost);
+        let unknown = unknown(self.hit_unknown);
         format!(
-            "cache: {hit} hit, {miss} miss ({new} new, {} in partly filled units, {} avoidable)\n{}",
+            "cache: {hit} hit, {miss} miss ({new} new, {} in partly filled units, {} avoidable){unknown}\n{}",
             self.in_units,
             self.lost,
             self.by_role()
@@ -79,12 +87,17 @@ impl Used {
 
     /// Returns a line with the prompt tokens of each role; empty if there are none.
     fn by_role(&self) -> String {
-        let role = |(role, [new, cached]): (&&str, &[u64; 2])| {
-            format!("{role} {new} new, {cached} cached")
+        let role = |(role, [new, cached, not_told]): (&&str, &[u64; 3])| {
+            format!("{role} {new} new, {cached} cached{}", unknown(*not_told))
         };
         let roles: Vec<String> = self.roles.iter().map(role).collect();
         if roles.is_empty() { String::new() } else { format!("{}\n", roles.join(" · ")) }
     }
+}
+
+/// Names tokens of which the provider does not say whether they were in its cache; nothing if there are none.
+fn unknown(tokens: u64) -> String {
+    if tokens == 0 { String::new() } else { format!(", {tokens} unknown") }
 }
 
 impl RunView {

@@ -52,6 +52,7 @@ pub(super) async fn fly(
         view.as_mut(),
     )
     .await?;
+    Drive::warn_of_peak(&settings, view.as_mut());
     drive.show_interrupted(view.as_mut());
     let config = Arc::new(settings.config);
     let autopilot = drive

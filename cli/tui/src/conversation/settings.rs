@@ -118,13 +118,18 @@ impl ConversationSetting {
         }
     }
 
-    /// Checks a value. The error names the possible values, and the one that is probably meant.
-    pub fn check(self, value: &str, models: &[String]) -> Result<(), String> {
+    /// Checks a value. The error names the possible values, and the one that is probably meant. Where the server may have
+    /// `other_models`, only a mistyped name of a known one is an error.
+    pub fn check(self, value: &str, models: &[String], other_models: bool) -> Result<(), String> {
         let values = self.values(models);
-        if values.contains(&value) {
+        let is_one = |known: &&str| config::matches_pattern(known, value);
+        if values.iter().any(is_one) {
             return Ok(());
         }
         let meant = nearest(value, values.iter().copied());
+        if self == Self::Model && other_models && meant.is_none() {
+            return Ok(());
+        }
         let choose =
             meant.map_or("; choose".to_owned(), |it| format!("; did you mean {it}? Choose"));
         let (name, others) = match self {
@@ -215,12 +220,14 @@ mod tests {
                 "unknown approval mode `atuo`; did you mean auto? Choose suggest, auto or never",
             ),
         ] {
-            assert_eq!(setting.check(value, &models), Err(why.to_owned()));
+            assert_eq!(setting.check(value, &models, false), Err(why.to_owned()));
         }
         for (setting, value) in
             [(ConversationSetting::Model, "deepseek-flash"), (ConversationSetting::Mode, "hetun")]
         {
-            assert_eq!(setting.check(value, &models), Ok(()));
+            assert_eq!(setting.check(value, &models, false), Ok(()));
         }
+        let elsewhere = |name: &str| ConversationSetting::Model.check(name, &models, true).is_ok();
+        assert!(elsewhere("gpt-5") && !elsewhere("falsh"));
     }
 }

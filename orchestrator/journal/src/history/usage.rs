@@ -170,18 +170,20 @@ pub struct Tally {
     pub calls: u64,
     /// Prompt tokens.
     pub prompt: u64,
-    /// Of those, found in the provider's cache.
-    pub hit: u64,
+    /// Of those, found in the provider's cache; `None` if no call is known.
+    pub hit: Option<u64>,
+    /// Prompt tokens of which the provider does not say whether they were in its cache.
+    pub prompt_of_unknown_hit: u64,
     /// Answer tokens, reasoning included.
     pub output: u64,
-    /// Of those, reasoning.
-    pub reasoning: u64,
+    /// Of those, reasoning; `None` if no call is known.
+    pub reasoning: Option<u64>,
     /// Prompt tokens that were sent before, and not found in the cache.
     pub avoidable_misses: u64,
     /// Calls whose tokens are not known.
     pub calls_of_unknown_usage: u64,
-    /// Total cost of the calls whose cost is known: an estimate from the price table.
-    pub cost_nano_usd: Usd,
+    /// Total cost of the calls whose cost is known, an estimate from the price table; `None` if no call is known.
+    pub cost_nano_usd: Option<Usd>,
     /// Calls whose cost is not known.
     pub calls_of_unknown_cost: u64,
 }
@@ -204,26 +206,46 @@ impl Tally {
         match usage {
             Some(usage) => {
                 self.prompt = self.prompt.saturating_add(usage.prompt);
-                self.hit = self.hit.saturating_add(usage.hit);
+                match usage.hit {
+                    Some(hit) => self.hit = Some(self.hit.unwrap_or_default().saturating_add(hit)),
+                    None => self.prompt_of_unknown_hit += usage.prompt,
+                }
                 self.output = self.output.saturating_add(usage.output);
-                self.reasoning = self.reasoning.saturating_add(usage.reasoning);
+                if let Some(more) = usage.reasoning {
+                    let known = self.reasoning.unwrap_or_default();
+                    self.reasoning = Some(known.saturating_add(more));
+                }
             }
             None => self.calls_of_unknown_usage += 1,
         }
         match cost {
-            Some(cost) => self.cost_nano_usd = self.cost_nano_usd + cost,
+            Some(cost) => {
+                self.cost_nano_usd = Some(self.cost_nano_usd.unwrap_or_default() + cost);
+            }
             None => self.calls_of_unknown_cost += 1,
         }
         let avoidable = call.reply.as_ref().map_or(0, |reply| reply.avoidable_misses);
         self.avoidable_misses = self.avoidable_misses.saturating_add(avoidable);
     }
 
+    /// Returns the prompt tokens that were not in the cache.
+    pub fn miss(&self) -> u64 {
+        let told = self.prompt.saturating_sub(self.prompt_of_unknown_hit);
+        told.saturating_sub(self.hit.unwrap_or_default())
+    }
+
+    /// Returns the share of prompt tokens that were in the cache, in percent; `None` if the provider does not say.
+    pub fn hit_percent(&self) -> Option<u64> {
+        let told = self.prompt.saturating_sub(self.prompt_of_unknown_hit);
+        self.hit?.saturating_mul(100).checked_div(told)
+    }
+
     /// Formats the cost; calls of unknown cost are mentioned.
     pub fn cost(&self) -> String {
-        match (self.calls - self.calls_of_unknown_cost, self.calls_of_unknown_cost) {
-            (_, 0) => self.cost_nano_usd.to_string(),
-            (0, _) => "unknown".to_owned(),
-            (_, unknown) => format!("{} + {unknown} unknown", self.cost_nano_usd),
+        match (self.cost_nano_usd, self.calls_of_unknown_cost) {
+            (known, 0) => known.unwrap_or_default().to_string(),
+            (None, _) => "unknown".to_owned(),
+            (Some(known), unknown) => format!("{known} + {unknown} unknown"),
         }
     }
 }

@@ -199,7 +199,11 @@ fn any_event() -> impl Strategy<Value = Event> {
                 outcome,
                 message: None,
                 error: None,
-                usage: usage.map(|(prompt, hit)| Usage { prompt, hit, ..Usage::default() }),
+                usage: usage.map(|(prompt, hit)| Usage {
+                    prompt,
+                    hit: Some(hit),
+                    ..Usage::default()
+                }),
                 cost_nano_usd: cost.map(Usd::from_nanos),
                 charged: Amount::default(),
                 avoidable_misses: 0,

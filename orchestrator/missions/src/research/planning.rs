@@ -70,7 +70,8 @@ impl Research<'_> {
                 if researched.thread.is_new() { format!("{plan}\n\n{revise}") } else { revise }
             }
         };
-        let plan = self.asked(&mut researched.thread, &request, &bounds).await?;
+        let researcher = Caller::of(self.run, AgentRole::Researcher);
+        let plan = self.asked(&researcher, &mut researched.thread, &request, &bounds).await?;
         researched.thread.told = researched.findings.len();
         Ok(plan)
     }

@@ -12,6 +12,7 @@ use actors::talk::dialogue::Dialogue;
 use actors::talk::dialogues::introduction;
 use actors::talk::prompts::{Prompt, Prompts};
 use actors::talk::{AnswerError, Grammar, Talk};
+use config::ModelRole;
 use facts::closed::JournalClosed;
 use facts::delivery::Limit;
 use facts::event::Event;
@@ -64,10 +65,38 @@ impl Research<'_> {
         request: &str,
         grammar: &G,
     ) -> Result<Option<G::Answer>, Cut> {
+        let researcher = Caller::of(self.run, AgentRole::Researcher);
+        self.lead_by(&researcher, thread, request, grammar).await
+    }
+
+    /// Has the model that judges claims judge those in `request`; `None` if that is the researcher's own, or if it gave no
+    /// usable answer.
+    pub(crate) async fn judge<G: Grammar>(
+        self,
+        request: &str,
+        grammar: &G,
+    ) -> Result<Option<G::Answer>, Cut> {
+        let config = self.run.config();
+        let (judge, own) = (&config.missions.verdict_model, &config.llm.max_think_model);
+        if *judge == own.model {
+            return Ok(None);
+        }
+        let settings = ModelRole { model: judge.clone(), ..own.clone() };
+        let caller = Caller { settings, ..Caller::of(self.run, AgentRole::Researcher) };
+        self.lead_by(&caller, &mut Thread::new(self.run), request, grammar).await
+    }
+
+    async fn lead_by<G: Grammar>(
+        self,
+        caller: &Caller,
+        thread: &mut Thread,
+        request: &str,
+        grammar: &G,
+    ) -> Result<Option<G::Answer>, Cut> {
         if !self.run.perform(&mut HasTime).await? {
             return Err(Cut::Budget(Limit::WallTime));
         }
-        match self.asked(thread, request, grammar).await {
+        match self.asked(caller, thread, request, grammar).await {
             Ok(answer) => Ok(Some(answer)),
             Err(AnswerError::Call(CallError::Budget(refusal))) => {
                 Err(Cut::Budget((&refusal).into()))
@@ -87,6 +116,7 @@ impl Research<'_> {
     /// Asks the researcher.
     pub(crate) async fn asked<G: Grammar>(
         self,
+        caller: &Caller,
         Thread { dialogue, untold, .. }: &mut Thread,
         request: &str,
         grammar: &G,
@@ -101,9 +131,8 @@ impl Research<'_> {
             &prompts.render(Prompt::MissionLead, &[]),
         );
         dialogue.say(&(opening + &std::mem::take(untold) + request));
-        let caller = Caller::of(run, AgentRole::Researcher);
         let talk = Talk {
-            caller: &caller,
+            caller,
             sources: look_effect::LookSources {
                 commands: self.commands,
                 index: Some(self.index),

@@ -1,6 +1,9 @@
 //! The configuration that the global flags set. Pure.
 
-use config::SUBAGENTS;
+use std::collections::BTreeSet;
+
+use config::{SUBAGENTS, Settings};
+use tui::ConversationSetting;
 
 use crate::flags::{Global, ThinkingFlag};
 
@@ -10,6 +13,7 @@ pub(crate) fn flag_settings(global: &Global) -> Vec<(&'static str, &'static str,
     if let Some(model) = &global.model {
         flags.push(("llm.max_think_model.model", "--model", quoted_toml(model)));
         flags.push(("llm.base_model.model", "--model", quoted_toml(model)));
+        flags.push(("missions.verdict_model", "--model", quoted_toml(model)));
         flags.push(("router.auto_max_think", "--model", "false".to_owned()));
     }
     if let Some(on) = global.thinking.and_then(ThinkingFlag::fixed) {
@@ -75,4 +79,24 @@ pub(crate) fn subagents(asked: i64) -> (i64, Option<String>) {
 /// Quotes a string for TOML.
 pub(crate) fn quoted_toml(text: &str) -> String {
     format!("{text:?}")
+}
+
+/// Returns true if the server may have models that are not in `llm.prices`.
+pub(crate) fn has_other_models(settings: &Settings) -> bool {
+    !settings.config.llm.base_url.starts_with("https://api.deepseek.com")
+}
+
+/// Checks a model given with `--model` like one given with `/model`.
+pub(crate) fn check_model(settings: &Settings, model: &str) -> Result<(), String> {
+    let models: Vec<String> = priced_models(settings).into_iter().collect();
+    ConversationSetting::Model.check(model, &models, has_other_models(settings))
+}
+
+/// Returns the models and patterns that have a price.
+pub(crate) fn priced_models(settings: &Settings) -> BTreeSet<String> {
+    let keys = settings.values().into_iter().map(|(key, ..)| key);
+    keys.filter_map(|key| {
+        key.strip_prefix("llm.prices.")?.rsplit_once('.').map(|(model, _)| model.to_owned())
+    })
+    .collect()
 }
