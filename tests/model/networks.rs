@@ -219,6 +219,7 @@ fn a_self_signed_server_is_trusted_if_a_variable_says_so() {
 
 #[test]
 fn every_network_error_names_the_address_the_cause_and_the_variable() {
+    type Variables = Vec<(&'static str, String)>;
     let world = world();
     let (closed, tls) = (closed_port(), tls().to_string());
     let plain = world.provider.base_url().rsplit_once(':').unwrap().1.to_owned();
@@ -228,7 +229,7 @@ fn every_network_error_names_the_address_the_cause_and_the_variable() {
     let (empty, directory) = (format!("{there}/empty.pem"), there.clone());
     let at = |scheme: &str, port: &str| format!("{scheme}://127.0.0.1:{port}");
     let through = |kind: &str| format!("{kind}://me:secret@127.0.0.1:{closed}");
-    let cases: Vec<(&str, String, Vec<(&str, String)>)> = vec![
+    let cases: Vec<(&str, String, Variables)> = vec![
         ("no scheme", "model.invalid/v1".to_owned(), vec![]),
         ("a fragment", "https://model.invalid/v1#x".to_owned(), vec![]),
         ("refused port", at("http", &closed), vec![]),

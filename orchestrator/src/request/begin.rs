@@ -289,14 +289,14 @@ async fn decided(
         match intent::by_model(Caller::of(run, AgentRole::Intent), before, text).await {
             Ok(Some(intent)) => (intent, IntentBy::Model),
             Ok(None) => (RequestIntent::Answer, IntentBy::Default),
-            Err(error) => match intent::by_user(run, &error).await? {
-                Some(intent) => (intent, IntentBy::User),
-                None => {
+            Err(error) => {
+                let Some(said) = intent::by_user(run, &error).await? else {
                     let intent = RequestIntent::Answer;
                     run.publish(Event::RunStarted { intent, request }).await?;
                     return Err(call_failed(&error).because(intent::UNDECIDED));
-                }
-            },
+                };
+                (said, IntentBy::User)
+            }
         }
     };
     // In plan mode nothing leads to an edit, whatever was requested.

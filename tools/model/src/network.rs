@@ -126,9 +126,8 @@ impl ServerRoute {
                 "it was closed at once; if the server does not speak TLS, use http:// in its address"
             }
             Some(_) if last.starts_with(NOT_RESOLVED) => "the host is not known",
-            Some(_) => return last,
             None if self.proxy.is_some() => "the proxy does not lead there",
-            None => return last,
+            Some(_) | None => return last,
         };
         format!("{plain} ({})", last.trim_start_matches(NOT_RESOLVED))
     }
