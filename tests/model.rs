@@ -4,6 +4,7 @@
 mod dialects;
 mod dialogue;
 mod faults;
+mod networks;
 mod odd_answers;
 mod own_tools;
 mod prompts;
@@ -11,3 +12,4 @@ mod routing;
 mod servers;
 mod tool_calls;
 mod trials;
+mod waits;

@@ -7,6 +7,7 @@ pub mod always_allowed;
 pub mod command_runner;
 pub mod effect;
 pub mod file_reader;
+pub mod offline;
 pub mod publisher;
 pub mod recording;
 pub mod staged;
@@ -38,6 +39,7 @@ use crate::calls::admission::Admission;
 use crate::calls::steering::Steering;
 use crate::mailbox::{WaitLog, Waits};
 use crate::run::effect::Effect;
+use crate::run::offline::Offline;
 use crate::run::publisher::{EventWritten, Publisher};
 use crate::run::recording::AtRecordingEnd;
 use crate::run::terms::Terms;
@@ -102,6 +104,8 @@ pub struct Run {
     pub steering: Steering,
     /// How waiting appears in the log.
     pub wait_log: WaitLog,
+    /// What it does without a network.
+    pub offline: Offline,
     /// Becomes true when the run has ended, so that nothing waits for it any longer.
     pub stop: watch::Receiver<bool>,
 }
@@ -117,10 +121,12 @@ impl Run {
         Self { publisher, admission, ..self.clone() }
     }
 
-    /// Returns the context for a lane.
+    /// Returns the context for a lane. Like all long work, it waits for a network.
     #[must_use]
     pub fn for_lane(&self, lane: LaneId) -> Self {
-        self.at(&self.scope().within(Segment::Lane(lane)))
+        let mut of_lane = self.at(&self.scope().within(Segment::Lane(lane)));
+        of_lane.offline.waits = true;
+        of_lane
     }
 
     /// Returns the scope: the run itself, or a part of it.

@@ -3,7 +3,7 @@
 //!
 //! This folder has what is said to a model; how the call is paid and what a look shows do not belong here.
 
-pub(crate) mod asking_user;
+pub mod asking_user;
 pub mod brief;
 pub mod child_question;
 pub mod dialogue;

@@ -88,8 +88,7 @@ impl Drive {
         let redactor = around.redactor().knowing(key.filter(|key| !key.is_empty()));
         let model =
             DeepSeekClient::new(&config.llm, &access.base_url, access.key).map_err(|error| {
-                CliError::caused(CliErrorKind::Usage, &error)
-                    .hint("check llm.base_url with `deepseek config show`")
+                CliError::caused(CliErrorKind::Usage, &error).hint(exit::of_client(&error))
             })?;
         let model = refused_parameters::remembering(model, &around.state_dir()?);
         let attendance = view.attendance();

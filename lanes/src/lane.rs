@@ -431,6 +431,7 @@ fn verified(delivery: &Delivery) -> Option<Verified> {
         Delivery::NeedsWork { .. }
         | Delivery::Denied { .. }
         | Delivery::Cancelled
+        | Delivery::Paused { .. }
         | Delivery::BudgetExhausted { .. }
         | Delivery::Failed { .. } => None,
     }

@@ -22,6 +22,7 @@ use actors::mailbox::Mailbox;
 use actors::run::terms::TermsError;
 use actors::run::workspace::CommitRefused;
 use actors::workers::Finished;
+use checks::wording::Wording;
 use config::Config;
 use facts::autopilot::AutopilotEnd;
 use facts::closed::JournalClosed;
@@ -94,6 +95,9 @@ pub enum CourseBroken {
     /// The changes of a step that was not delivered cannot be undone.
     #[error(transparent)]
     NotUndone(#[from] CommitRefused),
+    /// There was no network for too long.
+    #[error("paused: {0}")]
+    Paused(Wording),
     /// The journal cannot be read.
     #[error(transparent)]
     Unreadable(#[from] ReadError),

@@ -80,6 +80,13 @@ impl Request {
         }
     }
 
+    /// Returns true if nobody waits for its end: it is part of an autopilot or a mission.
+    pub(crate) const fn is_long(&self) -> bool {
+        self.pilot.is_some()
+            || self.card.is_some()
+            || matches!(self.intent, Some(RequestIntent::Mission))
+    }
+
     /// Returns true if it is part of the conversation.
     pub(crate) const fn is_turn(&self) -> bool {
         self.steering().is_none()

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use actors::calls::admission::Admission;
 use actors::mailbox::WaitLog;
 use actors::run::Run;
+use actors::run::offline::Offline;
 use actors::run::publisher::Publisher;
 use actors::run::terms::{Terms, TermsError};
 use actors::run::workspace::{Denied, Purpose, Staged};
@@ -352,6 +353,7 @@ impl Actor for OrchestratorActor {
                 user_said: Arc::default(),
                 steering: actors::calls::steering::Steering::default(),
                 wait_log: wait_log.clone(),
+                offline: Offline::new(false),
                 stop,
             },
             _idle: running,

@@ -65,8 +65,7 @@ fn ctrl_c_ends_a_waiting_retry() {
         retry_after: Some("60".to_owned()),
         ..ScriptedReply::of(Behaviour::Http429)
     };
-    let world =
-        World::greeting(vec![throttled.forever()]).configure("[llm]\nretry_max_ms = 100000\n");
+    let world = World::greeting(vec![throttled.forever()]);
     assert_interrupts(&world, "Fix the greeting", |world| world.provider.requests().len() == 1);
 }
 

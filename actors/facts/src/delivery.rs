@@ -44,6 +44,11 @@ pub enum Delivery {
     },
     /// The user stopped it.
     Cancelled,
+    /// It waits to be resumed: there was no network for too long. Never recorded, so that the run is an interrupted one.
+    Paused {
+        /// Why, in words.
+        why: Wording,
+    },
     /// The budget did not cover the next call, or the time was used up.
     BudgetExhausted {
         /// The limit that was reached.
@@ -108,6 +113,7 @@ impl Delivery {
             Self::Denied { what, card: None, .. } => format!("denied: {what}"),
             Self::Denied { what, card: Some(_), .. } => what.to_string(),
             Self::Cancelled => "stopped".to_owned(),
+            Self::Paused { why } => format!("paused: {why}"),
             Self::BudgetExhausted { detail, .. } => format!("budget exhausted: {detail}"),
             Self::Failed { class, message } => format!("failed ({}): {message}", class.name()),
         }
@@ -125,14 +131,15 @@ impl Delivery {
             | Self::NoEditNeeded { .. }
             | Self::NeedsWork { .. }
             | Self::Denied { .. }
-            | Self::Cancelled => self,
+            | Self::Cancelled
+            | Self::Paused { .. } => self,
         }
     }
 
     /// Returns true if the run was ended from outside, not by its own course.
     pub const fn is_from_outside(&self) -> bool {
         match self {
-            Self::Cancelled => true,
+            Self::Cancelled | Self::Paused { .. } => true,
             Self::BudgetExhausted { limit, .. } => matches!(limit, Limit::WallTime),
             // An actor died without a successor, or a run could not be resumed.
             Self::Failed { class, .. } => {

@@ -140,6 +140,8 @@ pub enum IntentBy {
     Words,
     /// A model classified it.
     Model,
+    /// The user said it, because no model could be asked.
+    User,
     /// None of the others decided it.
     Default,
 }
@@ -151,6 +153,7 @@ impl IntentBy {
             Self::Flag => "flag",
             Self::Words => "words",
             Self::Model => "model",
+            Self::User => "user",
             Self::Default => "default",
         }
     }

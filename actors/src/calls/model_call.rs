@@ -3,9 +3,9 @@
 //! Every model request goes through this module; a failed attempt leaves nothing in the dialogue.
 
 mod last_look;
+mod waiting;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use checks::wording::Wording;
 use config::{ModelRole, Parameter};
@@ -14,15 +14,14 @@ use facts::breach::Breach;
 use facts::closed::JournalClosed;
 use facts::event::{Blob, Event, RequestTerms};
 use facts::signal::{Signal, Speaker};
-use model::retry::{self, Retry, RetryPolicy};
 use model::{
     AgentRole, Awaited, BYTES_PER_TOKEN, ChatMessage, ChatRequest, ModelError, ModelReply,
     ReplyDelta, SpokenDialect, ToolChoice, Usage, takes_images,
 };
 use thiserror::Error;
-use tools::clock;
 
 use self::last_look::breach;
+use self::waiting::FailedCalls;
 use crate::calls::admission::{AdmissionError, Pace, Permit};
 use crate::calls::ledger::{Ask, Reservation};
 use crate::run::Run;
@@ -87,6 +86,9 @@ impl AnswerLimits {
     pub const USUAL: Self = Self { length: AnswerLength::Usual, tools: ToolChoice::Auto };
 }
 
+/// What comments in a stream mean: that a call is queued would have to be said.
+const KEPT_OPEN: &str = "the provider keeps the connection open and has not answered yet";
+
 /// The provider's maximum number of output tokens.
 const MAX_OUTPUT_TOKENS: u32 = 393_216;
 
@@ -124,10 +126,11 @@ impl Caller {
         dialogue: &mut Dialogue,
         limits: AnswerLimits,
     ) -> Result<ModelReply, CallError> {
-        let mut retries = 0;
+        let (mut retries, mut failed) = (0, FailedCalls::default());
         let mut corrected: Option<SpokenDialect> = None;
         loop {
             let spoken = self.spoken(corrected.as_ref());
+            failed.follows = self.run.publisher.follows();
             match self.attempt(dialogue, limits, (retries, &spoken)).await? {
                 Ok(reply) => {
                     if corrected.is_some() {
@@ -155,16 +158,8 @@ impl Caller {
                         corrected = Some(without);
                         continue;
                     }
-                    let policy = RetryPolicy::from(&self.run.config().llm);
-                    let wait = match retry::next(&policy, &error, retries, clock::chance()) {
-                        Retry::After(wait) => wait,
-                        Retry::GiveUp => return Err(error.into()),
-                    };
                     retries += 1;
-                    if !self.run.publisher.follows() {
-                        self.show_wait(&error, wait, (retries, policy.max_retries));
-                        tokio::time::sleep(wait).await;
-                    }
+                    self.wait(error, &mut failed).await?;
                 }
             }
         }
@@ -349,15 +344,9 @@ impl Caller {
             }
             ReplyDelta::Hidden(bytes) => permit.count(bytes),
             ReplyDelta::KeepAlive => {
-                self.run.publisher.show_wait("the provider has queued the call");
+                self.run.publisher.show_wait(KEPT_OPEN);
             }
         }
-    }
-
-    fn show_wait(&self, error: &ModelError, wait: Duration, (retry, most): (u32, u32)) {
-        let seconds = wait.as_secs_f64();
-        let why = format!("{error}; attempt {} of {} in {seconds:.1} s", retry + 1, most + 1);
-        self.run.publisher.show_wait(why);
     }
 }
 
@@ -451,6 +440,8 @@ impl Call<'_> {
                 }
             }
             (None, Err(ModelError::Lost)) => permit.reservation().amount,
+            // It never left.
+            (None, Err(error)) if error.never_left() => Amount::default(),
             // Refused before an answer began: the provider charges nothing. A server that timed out without a word may
             // charge.
             (None, Err(error)) if !answer_began(permit, error) && !kept_silent(error) => {

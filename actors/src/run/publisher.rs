@@ -15,6 +15,7 @@ use facts::event::Event;
 use facts::scope::{Scope, Segment};
 use facts::signal::{ApprovalAnswer, ApprovalQuestion, OpenQuestion, Proposal, Signal};
 use facts::submission::{JournalInlet, Submission};
+use model::AgentRole;
 use sandbox::ConfinementLevel;
 use tokio::sync::oneshot;
 
@@ -153,6 +154,11 @@ impl Publisher {
     /// Applies `take` to the next recorded event.
     pub(crate) fn recorded_next<T>(&self, take: impl Fn(&Event) -> Option<T>) -> Option<T> {
         self.recording.as_ref()?.next(take)
+    }
+
+    /// Returns whether the recording has a failed call of `role` made again; `None` if it does not say, or has ended.
+    pub(crate) fn recorded_retry(&self, role: AgentRole) -> Option<bool> {
+        self.recording.as_ref().filter(|it| !it.is_over())?.tried_again(role)
     }
 
     /// Returns the recorded charge of an abandoned call.

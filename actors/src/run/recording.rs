@@ -18,6 +18,7 @@ use facts::answered::ChildEnd;
 use facts::event::Event;
 use facts::scope::Scope;
 use facts::words::Role;
+use model::AgentRole;
 use tokio::sync::watch;
 
 pub use self::difference::Difference;
@@ -346,6 +347,15 @@ impl Recording {
     /// Applies `take` to the next recorded event.
     pub(crate) fn next<T>(&self, take: impl Fn(&Event) -> Option<T>) -> Option<T> {
         self.rest().first().and_then(|recorded| take(&recorded.event))
+    }
+
+    /// Returns whether a failed call of `role` was made again; `None` if that is not recorded.
+    pub(crate) fn tried_again(&self, role: AgentRole) -> Option<bool> {
+        let again = self.rest().iter().find_map(|recorded| {
+            let Event::ModelRequest { role: of, retry, .. } = &recorded.event else { return None };
+            (*of == role).then_some(*retry > 0)
+        });
+        again.or_else(|| (self.end == End::Own).then_some(false))
     }
 
     /// Returns the recorded result of `effect`; `None` if it has to be performed.

@@ -54,6 +54,7 @@ pub fn run(recording: Option<Arc<Recording>>) -> (Run, impl Fn() -> Vec<Event>) 
         user_said: Arc::default(),
         steering: crate::calls::steering::Steering::default(),
         wait_log,
+        offline: crate::run::offline::Offline::new(false),
         stop: stopped,
     };
     (run, move || events.lock().unwrap().clone())

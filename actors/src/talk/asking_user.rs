@@ -29,10 +29,37 @@ pub(crate) async fn asked(
     if asked >= run.config().agent_loop.max_user_questions {
         return Ok(Err(run.prompts().render(Prompt::AskNoMore, &[])));
     }
+    let said = ask_user(run, role, question).await?;
+    Ok(Ok(said.unwrap_or_else(|| run.prompts().render(Prompt::AskNobody, &[]))))
+}
+
+/// Asks the user for `role` if one is there, or as recorded. `None` without an answer.
+pub async fn ask_user_if_there(
+    run: &Run,
+    role: AgentRole,
+    question: &str,
+) -> Result<Option<String>, JournalClosed> {
+    let is_asked = |event: &Event| matches!(event, Event::UserAsked { .. }).then_some(());
+    let asks = if run.publisher.follows() {
+        run.publisher.recorded_next(is_asked).is_some()
+    } else {
+        run.attendance == Attendance::Attended
+    };
+    if asks { ask_user(run, role, question).await } else { Ok(None) }
+}
+
+/// Asks the user for `role`. `None` without an answer.
+async fn ask_user(
+    run: &Run,
+    role: AgentRole,
+    question: &str,
+) -> Result<Option<String>, JournalClosed> {
     let said = run.perform(&mut Asking { role, question, begun: false }).await?;
     let question = run.redactor.redact(question).into_owned();
-    said_before().push(UserWord::Answer { question, answer: said.clone() });
-    Ok(Ok(said.unwrap_or_else(|| run.prompts().render(Prompt::AskNobody, &[]))))
+    let mut said_before = run.user_said.lock().unwrap_or_else(PoisonError::into_inner);
+    said_before.push(UserWord::Answer { question, answer: said.clone() });
+    drop(said_before);
+    Ok(said)
 }
 
 struct Asking<'a> {

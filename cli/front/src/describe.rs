@@ -398,6 +398,7 @@ const fn why(reason: IntentBy) -> &'static str {
         IntentBy::Flag => "a flag or the command",
         IntentBy::Words => "its words",
         IntentBy::Model => "asking a model",
+        IntentBy::User => "asking you",
         IntentBy::Default => "default: nothing else decided",
     }
 }

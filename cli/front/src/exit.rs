@@ -7,7 +7,7 @@ use facts::delivery::{Delivery, FailureKind, Level, Limit, NeedsWork};
 use facts::signal::Attendance;
 use facts::write_failure::WriteFailure;
 use journal::log::LogError;
-use model::ErrorClass;
+use model::{ClientError, ErrorClass};
 use orchestrator::root::StartError;
 use orchestrator::workspace::lock::LockError;
 use tree::CommitError;
@@ -86,6 +86,10 @@ pub fn exit_error(delivery: &Delivery, require: Option<Level>) -> Result<(), Cli
             Err(CliError::new(CliErrorKind::Denied, what).hint(hint.to_string()))
         }
         Delivery::Cancelled => Err(CliError::new(CliErrorKind::Interrupted, "stopped")),
+        Delivery::Paused { why } => {
+            Err(CliError::new(CliErrorKind::Provider, format!("paused: {why}"))
+                .hint("`deepseek run` resumes it"))
+        }
         Delivery::BudgetExhausted { limit, detail } => {
             Err(CliError::new(CliErrorKind::Budget, detail.to_string()).hint(to_raise(*limit)))
         }
@@ -180,7 +184,8 @@ const fn cure(class: ErrorClass) -> &'static str {
         ErrorClass::InvalidRequest => {
             "check that llm.base_url is the address of an API (`deepseek doctor`), and that it has the model of llm.*.model (`deepseek config show`); to use another model: `deepseek --model NAME`"
         }
-        ErrorClass::Transport => {
+        ErrorClass::WaitTooLong => "try again then, or raise llm.max_retry_after_seconds",
+        ErrorClass::Unreachable | ErrorClass::Transport => {
             "check the network, llm.base_url (also whether it is http or https) and, if one is set, the proxy (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY; NO_PROXY excepts a host): `deepseek doctor`"
         }
         ErrorClass::Malformed => {
@@ -198,6 +203,21 @@ const fn cure(class: ErrorClass) -> &'static str {
             "rephrase the request, or use another model: llm.*.model or `--model NAME`"
         }
         ErrorClass::Length => "raise llm.*.max_output_tokens",
+    }
+}
+
+/// What the user can do about a client that cannot be made.
+pub const fn of_client(error: &ClientError) -> &'static str {
+    match error {
+        ClientError::Proxy { .. } => {
+            "correct the variable or unset it; NO_PROXY names hosts that need no proxy"
+        }
+        ClientError::Certificates { .. } | ClientError::Setup(_) => {
+            "set SSL_CERT_FILE to a file of certificates in PEM form, SSL_CERT_DIR to a directory of them, or unset both"
+        }
+        ClientError::Address(_) | ClientError::Dialect { .. } | ClientError::Key => {
+            "check llm.base_url with `deepseek config show`"
+        }
     }
 }
 

@@ -108,7 +108,7 @@ impl Artifact {
             Delivery::Failed { message, .. } => {
                 (Some("resume"), Some(message.to_string()), "NEEDS_WORK")
             }
-            Delivery::Cancelled | Delivery::BudgetExhausted { .. } => {
+            Delivery::Cancelled | Delivery::Paused { .. } | Delivery::BudgetExhausted { .. } => {
                 (Some("resume"), None, "NEEDS_WORK")
             }
         };

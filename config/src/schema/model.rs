@@ -32,8 +32,12 @@ pub struct Llm {
     pub max_retries: u32,
     /// First retry delay in milliseconds; doubles with each retry.
     pub retry_base_ms: u64,
-    /// Longest retry delay, and longest `Retry-After` that is honored, in milliseconds.
+    /// Longest retry delay that the server did not ask for, in milliseconds.
     pub retry_max_ms: u64,
+    /// Longest `Retry-After` that is waited out, in seconds; a longer one ends the retries.
+    pub max_retry_after_seconds: u64,
+    /// Seconds that an autopilot, a mission or a lane waits for a network before it pauses.
+    pub offline_patience_seconds: u64,
     /// Concurrent model calls of this process.
     pub max_concurrent_calls: usize,
     /// Context window of the models: tokens of prompt and answer together.

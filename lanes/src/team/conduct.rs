@@ -353,6 +353,7 @@ fn staged_as(id: &str, delivery: Delivery) -> Delivery {
         ended @ (Delivery::Delivered { .. }
         | Delivery::NoEditNeeded { .. }
         | Delivery::Cancelled
+        | Delivery::Paused { .. }
         | Delivery::BudgetExhausted { .. }
         | Delivery::Failed { .. }) => ended,
     }

@@ -262,6 +262,7 @@ fn reason(why: &Delivery) -> String {
         }
         Delivery::Denied { what, hint, .. } => format!("denied: {what} ({hint})"),
         Delivery::Cancelled => "stopped".to_owned(),
+        Delivery::Paused { why } => format!("paused: {why}"),
         Delivery::Failed { message, .. } => message.to_string(),
     }
 }

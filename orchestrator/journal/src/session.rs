@@ -39,19 +39,20 @@ const fn leads_to(from: SessionState, to: SessionState) -> bool {
     // Only a request in progress can complete, but it may fail or be stopped before that.
     matches!(
         (from, to),
-        (Idle | Completed | Paused | Failed, Planning | AwaitingApproval | Failed | Paused)
-            | (
-                Planning,
-                // The checks of a new plan are run on what an earlier one has changed.
-                ExecutingStep
-                    | AwaitingApproval
-                    | AwaitingUserInput
-                    | Verifying
-                    | Completed
-                    | Failed
-                    | Paused
-            )
-            | (AwaitingUserInput, Planning | Failed | Paused)
+        (
+            Idle | Completed | Paused | Failed,
+            Planning | AwaitingApproval | AwaitingUserInput | Failed | Paused
+        ) | (
+            Planning,
+            // The checks of a new plan are run on what an earlier one has changed.
+            ExecutingStep
+                | AwaitingApproval
+                | AwaitingUserInput
+                | Verifying
+                | Completed
+                | Failed
+                | Paused
+        ) | (AwaitingUserInput, Planning | Failed | Paused)
             | (
                 ExecutingStep,
                 AwaitingApproval | Planning | Verifying | Completed | Failed | Paused
@@ -84,7 +85,7 @@ fn wanted_by(state: SessionState, event: &Event) -> Option<SessionState> {
         Event::VerifyStarted { .. } => SessionState::Verifying,
         Event::RunFinished { delivery, .. } => match delivery {
             Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. } => SessionState::Completed,
-            Delivery::Cancelled => SessionState::Paused,
+            Delivery::Cancelled | Delivery::Paused { .. } => SessionState::Paused,
             Delivery::NeedsWork { .. }
             | Delivery::Denied { .. }
             | Delivery::BudgetExhausted { .. }

@@ -462,7 +462,7 @@ impl Course {
 /// Returns why the course ends with a request, if it does.
 fn ended(delivery: &Delivery) -> Option<AutopilotEnd> {
     match delivery {
-        Delivery::Cancelled => Some(AutopilotEnd::Stopped),
+        Delivery::Cancelled | Delivery::Paused { .. } => Some(AutopilotEnd::Stopped),
         Delivery::BudgetExhausted { limit: Limit::WallTime, .. } => Some(AutopilotEnd::Time),
         Delivery::BudgetExhausted { .. } => Some(AutopilotEnd::Budget),
         Delivery::Denied { hint, .. } => Some(AutopilotEnd::Denied { hint: hint.to_string() }),

@@ -12,6 +12,7 @@ use actors::workers::Workers;
 use actors::{Unanswered, answer};
 use config::Config;
 use facts::autopilot::AutopilotEnd;
+use facts::delivery::Delivery;
 use facts::event::{Blob, Event};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SpawnErr};
 use shell::{CommandLine, RunOptions};
@@ -261,13 +262,13 @@ impl RunningCourse {
             None => {}
             Some(Prepared::Question(request)) => {
                 let outcome = self.orchestrator.run(request);
-                let heard = async move { Ok(heard(outcome.await?)) };
+                let heard = async move { Ok(heard(unpaused(outcome.await?)?)) };
                 self.workers.start("question", myself, heard, Msg::Happened);
             }
             Some(Prepared::Step(step, request)) => {
                 let outcome = self.orchestrator.run(request);
                 let taken = async move {
-                    let mut outcome = outcome.await?;
+                    let mut outcome = unpaused(outcome.await?)?;
                     if reviews {
                         outcome = orchestrator.reviewed(outcome).await;
                     }
@@ -280,7 +281,7 @@ impl RunningCourse {
             Some(Prepared::Interrupted(kind, run)) => {
                 let outcome = self.orchestrator.take_up(run);
                 let taken = async move {
-                    let outcome = outcome.await?;
+                    let outcome = unpaused(outcome.await?)?;
                     Ok(match kind {
                         Interrupted::Question => heard(outcome),
                         Interrupted::Step(step) => worked(&step, &outcome),
@@ -335,6 +336,14 @@ async fn tell(to: &mpsc::Sender<ToldNews>, news: CourseNews) {
     if to.send(ToldNews { news, shown }).await.is_ok() {
         is_shown.await.ok();
     }
+}
+
+/// Breaks the course off if a request paused: it is taken up when the course is resumed.
+fn unpaused(outcome: RequestOutcome) -> Result<RequestOutcome, CourseBroken> {
+    if let Delivery::Paused { why } = outcome.delivery {
+        return Err(CourseBroken::Paused(why));
+    }
+    Ok(outcome)
 }
 
 fn heard(outcome: RequestOutcome) -> CourseInput {

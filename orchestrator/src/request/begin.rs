@@ -10,8 +10,10 @@ use actors::calls::steering::Steering;
 use actors::run::Run;
 use actors::run::command_runner::CommandRunner;
 use actors::run::effect::{Effect, Position, Trace};
+use actors::run::offline::Offline;
 use actors::talk::brief::Brief;
 use actors::workers::Finished;
+use checks::wording::Wording;
 use config::Mode;
 use facts::closed::JournalClosed;
 use facts::delivery::Delivery;
@@ -90,6 +92,7 @@ impl State {
             redactor: redactor.knowing(secrets),
             until: left.and_then(|left| idle.clock.now().checked_add(left).ok()),
             user_said: Arc::default(),
+            offline: Offline::new(request.is_long()),
             stop: stopped,
             ..idle
         };
@@ -110,6 +113,7 @@ impl State {
             std::mem::replace(&mut self.current, CurrentRequest::Active(Box::new(active)));
         self.limit_wall_time(myself, left);
         self.end_as_recorded(myself);
+        self.pause_offline(myself);
         if run.publish(request.first_event(&run.redactor)).await.is_err() {
             self.end(myself, journal_closed());
             return Ok(());
@@ -257,6 +261,17 @@ impl State {
         self.active().map_or(&self.idle, |active| &active.run)
     }
 
+    /// Pauses the run when it has waited for a network for too long.
+    fn pause_offline(&mut self, myself: &ActorRef<Msg>) {
+        let Some(active) = self.active() else { return };
+        let offline = active.run.offline.clone();
+        let paused = async move {
+            let why = Wording::of(&offline.given_up().await);
+            Box::new(News::Stop(Delivery::Paused { why }))
+        };
+        self.workers.expect(myself, paused, Msg::Worked);
+    }
+
     /// Stops the run when its time is over.
     fn limit_wall_time(&mut self, myself: &ActorRef<Msg>, left: Option<Duration>) {
         let (Some(active), Some(left)) = (self.active(), left) else { return };
@@ -274,7 +289,7 @@ impl State {
 }
 
 /// Decides and records the intent of a request, from a flag or a short question to a model, and records the start of its
-/// run. A request about which no model could be asked ends: it may be an edit.
+/// run. If no model can be asked, the user is; without an answer, the request ends: it may be an edit.
 async fn decided(
     run: &Run,
     flag: Option<RequestIntent>,
@@ -293,9 +308,12 @@ async fn decided(
             Ok(Some(intent)) => (intent, IntentBy::Model),
             Ok(None) => (RequestIntent::Answer, IntentBy::Default),
             Err(error) => {
-                run.publish(Event::RunStarted { intent: RequestIntent::Answer, request }).await?;
-                let undecided = "it could not be asked whether this is an edit or a question";
-                return Err(call_failed(&error).because(undecided));
+                let Some(said) = intent::by_user(run, &error).await? else {
+                    let intent = RequestIntent::Answer;
+                    run.publish(Event::RunStarted { intent, request }).await?;
+                    return Err(call_failed(&error).because(intent::UNDECIDED));
+                };
+                (said, IntentBy::User)
             }
         }
     };

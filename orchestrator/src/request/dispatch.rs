@@ -50,6 +50,9 @@ impl State {
             News::Prepared(Err(why)) => self.end(myself, why.into()),
             News::Prepared(Ok((intent, brief))) => {
                 self.last_brief.clone_from(&brief);
+                if let (RequestIntent::Mission, Some(active)) = (intent, self.active_mut()) {
+                    active.run.offline.waits = true;
+                }
                 match intent {
                     RequestIntent::Answer => match self.steering_question() {
                         Some(question) => self.start_steering(myself, brief, question).await,

@@ -2,7 +2,9 @@
 //! answer says neither, it is a question, because a question can do no harm. No word list decides.
 
 use actors::calls::model_call::{CallError, Caller};
+use actors::run::Run;
 use actors::talk::Grammar;
+use actors::talk::asking_user::ask_user_if_there;
 use actors::talk::dialogue::Dialogue;
 use actors::talk::prompts::{Prompt, Prompts};
 use checks::wording::Wording;
@@ -29,6 +31,28 @@ pub(crate) async fn by_model(
     let caller = Caller { role: AgentRole::Intent, ..caller };
     let reply = caller.ask(&mut dialogue).await?;
     Ok(word(&reply.content))
+}
+
+/// What went wrong, if neither a model nor the user said what a request is.
+pub(crate) const UNDECIDED: &str = "it could not be asked whether this is an edit or a question";
+
+/// Asks the user what a message is, because the model could not be asked. `None` if the user does not say, or if no later
+/// call would get an answer either.
+pub(crate) async fn by_user(
+    run: &Run,
+    error: &CallError,
+) -> Result<Option<RequestIntent>, JournalClosed> {
+    let is_passing = matches!(error, CallError::Model(error) if !error.is_final());
+    if !is_passing {
+        return Ok(None);
+    }
+    let question = format!("{UNDECIDED} ({error}). Is it an edit? (yes or no)");
+    let said = ask_user_if_there(run, AgentRole::Intent, &question).await?;
+    Ok(said.and_then(|said| match said.to_lowercase().as_str() {
+        "y" | "yes" | "edit" => Some(RequestIntent::Edit),
+        "n" | "no" | "question" => Some(RequestIntent::Answer),
+        _ => None,
+    }))
 }
 
 /// Extracts the word from an answer.

@@ -180,7 +180,8 @@ impl Closing {
         if let Some(admission) = slot.cell() {
             shut_down(admission).await;
         }
-        let mut is_over = true;
+        // A paused run stays interrupted.
+        let mut is_over = !matches!(delivery, Delivery::Paused { .. });
         match progress(&run.publisher) {
             Progress::AsRecorded | Progress::Live => {}
             // Stopped before it did anything new: it stays interrupted.

@@ -87,6 +87,7 @@ impl FinishedTurn {
             }
             Delivery::Denied { what, card: Some(_), .. } => format!("not carried out: {what}"),
             Delivery::Cancelled => "cancelled".to_owned(),
+            Delivery::Paused { .. } => "paused, to be resumed".to_owned(),
             Delivery::BudgetExhausted { .. } => "the budget was exhausted".to_owned(),
             Delivery::Failed { class, .. } => format!("failed: {}", class.name()),
         }

@@ -54,12 +54,36 @@ fn provider_fails(hints: &Printed) {
     ] {
         asks(vec![ScriptedReply::of(behaviour).forever()], Options::default());
     }
+    let asks_to_wait = ScriptedReply {
+        retry_after: Some("2".to_owned()),
+        ..ScriptedReply::of(Behaviour::Http429)
+    };
+    let world = World::greeting(vec![asks_to_wait, ScriptedReply::text("It greets.").forever()]);
+    let impatient = ["ask", "What is this?", "--set", "llm.max_retry_after_seconds=1"];
+    hints.follow(&world, &impatient);
     let world = World::greeting(Vec::new());
-    hints.follow_by(&["ask", "What is this?"], |args| {
-        let mut program = world.deepseek(args.iter().copied());
-        program.env("DEEPSEEK_BASE_URL", "http://127.0.0.1:9");
-        program
-    });
+    for (variable, value) in [
+        ("DEEPSEEK_BASE_URL", "http://127.0.0.1:9"),
+        ("ALL_PROXY", "gopher://model.invalid"),
+        ("SSL_CERT_FILE", "/nowhere"),
+    ] {
+        hints.follow_by(&["ask", "What is this?"], |args| {
+            let mut program = world.deepseek(args.iter().copied());
+            program.env("DEEPSEEK_BASE_URL", "https://model.invalid").env(variable, value);
+            program
+        });
+    }
+    // Long work is paused.
+    let world = World::greeting(Vec::new()).configure("[llm]\noffline_patience_seconds = 0\n");
+    for work in [&["mission", missions::GOAL] as &[&str], &["autopilot", "Greet the world"]] {
+        hints.follow_by(work, |args| {
+            let mut program = world.deepseek(args.iter().copied());
+            if args == work {
+                program.env("DEEPSEEK_BASE_URL", "http://127.0.0.1:9");
+            }
+            program
+        });
+    }
 }
 
 fn answers_are_unreadable(hints: &Printed) {

@@ -1,10 +1,8 @@
 //! The HTTP client: makes one attempt of one request. `sse`, `reply` and `classify` interpret the bytes; callers retry.
 
 use std::collections::BTreeMap;
-use std::error::Error;
 use std::fmt;
 use std::io;
-use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,17 +12,19 @@ use futures_util::future::BoxFuture;
 use reqwest::header::{
     ACCEPT, AUTHORIZATION, CONTENT_TYPE, DATE, HeaderMap, HeaderValue, RETRY_AFTER,
 };
-use reqwest::{Client, Response, StatusCode, Url};
+use reqwest::{Response, StatusCode, Url};
 use thiserror::Error;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::address::{AddressError, endpoint};
 use super::body::BodyReader;
 use super::bounds::{AnswerBounds, Watch};
 use super::classify::{self, ProviderRefusal};
+use super::network::{NoConnection, ServerRoute, causes, speaks_no_http};
 use super::reply::{AnswerForm, Assembly, StreamState};
 use super::{
-    Awaited, ChatModel, ChatRequest, ModelError, ModelReply, Partial, ReplyDelta, SpokenDialect,
-    SseError, SseEvent,
+    ChatModel, ChatRequest, ModelError, ModelReply, Partial, ReplyDelta, SpokenDialect, SseError,
+    SseEvent,
 };
 
 /// Maximum size of an event's frame, on top of the answer's own limit, in bytes. Answers usually come one token at a
@@ -38,19 +38,28 @@ const LAST_BYTES: Duration = Duration::from_millis(20);
 /// Why a client cannot be made.
 #[derive(Debug, Error)]
 pub enum ClientError {
-    /// The base URL is not an http or https URL.
-    #[error("the base URL {url:?} is not an http or https URL")]
-    BaseUrl {
-        /// The URL as given.
-        url: String,
-    },
-    /// The base URL carries a user name or password.
+    /// The base URL cannot be used.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// A variable names a proxy that cannot be used.
     #[error(
-        "the base URL for {host} contains a user name or password; remove it, only the API key is sent"
+        "{variable} is {value:?}, which is not the address of a proxy: http://, https://, socks4:// or socks5://, with host and port"
     )]
-    Credentials {
-        /// The host of the URL.
-        host: String,
+    Proxy {
+        /// The environment variable.
+        variable: &'static str,
+        /// Its value, without credentials.
+        value: String,
+    },
+    /// A variable names certificates that cannot be used.
+    #[error("{variable} names {path}, which cannot be used: {why}")]
+    Certificates {
+        /// The environment variable.
+        variable: &'static str,
+        /// The file or directory.
+        path: String,
+        /// What is wrong with it.
+        why: String,
     },
     /// `llm.dialect` names no dialect.
     #[error("llm.dialect is {name:?}, which is none of: auto, {known}")]
@@ -63,14 +72,16 @@ pub enum ClientError {
     /// The key cannot be sent as a header.
     #[error("the API key contains characters that cannot be sent")]
     Key,
-    /// The machine's certificates or proxy settings cannot be used.
-    #[error("cannot set up the connection")]
+    /// The machine's certificates cannot be used.
+    #[error(
+        "cannot set up the connection; certificates are those of SSL_CERT_FILE and SSL_CERT_DIR, or of the system"
+    )]
     Setup(#[source] reqwest::Error),
 }
 
 /// A client for DeepSeek, or for any server with a compatible API.
 pub struct DeepSeekClient {
-    http: Client,
+    route: ServerRoute,
     url: Url,
     headers: HeaderMap,
     bounds: AnswerBounds,
@@ -109,12 +120,12 @@ impl DeepSeekClient {
             return Err(ClientError::Dialect { name: dialect.name, known });
         }
         let headers = headers(key.as_ref())?;
-        let http = http(&url, bounds.connect).map_err(ClientError::Setup)?;
+        let route = ServerRoute::to(&url, bounds.connect)?;
         let key_variable = llm.api_key_env.clone();
         let finish_reasons = llm.finish_reasons.clone();
         let corrected = Mutex::default();
         Ok(Self {
-            http,
+            route,
             url,
             headers,
             bounds,
@@ -158,6 +169,11 @@ impl DeepSeekClient {
         let mut response = self.send(request, &watch).await?;
         watch.bytes(0, Instant::now());
         let status = response.status();
+        if status == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
+            let message = format!("the proxy refuses its user name or password ({status})");
+            let url = self.route.named(&self.url);
+            return Err(ModelError::Unreachable { url, message, lasts: true });
+        }
         if status != StatusCode::OK {
             return Err(self.refused(response, &request.model, &mut watch).await);
         }
@@ -225,14 +241,14 @@ impl DeepSeekClient {
                 headers.insert(name, value);
             }
         }
-        let sent = self.http.post(self.url.clone()).headers(headers).body(request.body()).send();
+        let sent =
+            self.route.client.post(self.url.clone()).headers(headers).body(request.body()).send();
         in_time(watch, Partial::default(), sent).await?.map_err(|error| {
-            if error.is_connect() && error.is_timeout() {
-                let seconds = self.bounds.connect.as_secs();
-                let partial = Partial::default();
-                ModelError::TimedOut { what: Awaited::Connection, seconds, partial }
-            } else {
-                self.broken(error, Partial::default())
+            match self.route.no_connection(&error) {
+                Some(NoConnection { message, lasts }) => {
+                    ModelError::Unreachable { url: self.route.named(&self.url), message, lasts }
+                }
+                None => self.broken(error, Partial::default()),
             }
         })
     }
@@ -285,16 +301,18 @@ impl DeepSeekClient {
     /// Converts a transport error: a failed connection, or framing or compression that cannot be decoded.
     fn broken(&self, error: reqwest::Error, partial: Partial) -> ModelError {
         let error = error.without_url();
-        let causes: Vec<&(dyn Error + 'static)> =
-            std::iter::successors(error.source(), |&cause| cause.source()).collect();
+        let causes = causes(&error);
         let message =
             causes.iter().fold(error.to_string(), |text, cause| format!("{text}: {cause}"));
         let message = classify::masked_text(&message, self.key.as_ref());
-        if causes.iter().any(|cause| speaks_no_tls(*cause)) {
-            let message =
-                "the server does not speak TLS: use http:// instead of https:// in its address"
-                    .to_owned();
-            return ModelError::Transport { url: self.url.to_string(), message, partial };
+        if let Some(why) = speaks_no_http(&causes) {
+            let url = self.route.named(&self.url);
+            let advice = match self.url.scheme() {
+                "http" => "; if it speaks TLS, use https:// in its address",
+                _ => "",
+            };
+            let message = format!("{url} does not speak proper HTTP ({why}){advice}");
+            return ModelError::Malformed { message, partial };
         }
         let unreadable = |cause: &io::Error| {
             matches!(cause.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput)
@@ -302,7 +320,7 @@ impl DeepSeekClient {
         if causes.iter().filter_map(|cause| cause.downcast_ref()).any(unreadable) {
             return ModelError::Malformed { message, partial };
         }
-        ModelError::Transport { url: self.url.to_string(), message, partial }
+        ModelError::Transport { url: self.route.named(&self.url), message, partial }
     }
 }
 
@@ -344,33 +362,6 @@ async fn drained(mut response: Response) {
     drop(timeout(LAST_BYTES, end).await);
 }
 
-/// Returns whether an error means that the server does not speak TLS.
-fn speaks_no_tls(cause: &(dyn Error + 'static)) -> bool {
-    // An I/O error does not report the error inside it as its source.
-    let inside = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-    match (cause.downcast_ref::<rustls::Error>(), inside) {
-        (Some(tls), _) => matches!(tls, rustls::Error::InvalidMessage(_)),
-        (None, Some(inside)) => speaks_no_tls(inside),
-        (None, None) => false,
-    }
-}
-
-/// Builds the request URL from a base with or without `/v1` and trailing slashes.
-fn endpoint(base_url: &str) -> Result<Url, ClientError> {
-    let wrong = || ClientError::BaseUrl { url: base_url.to_owned() };
-    let mut url = Url::parse(base_url.trim()).map_err(|_| wrong())?;
-    let host = url.host_str().filter(|_| matches!(url.scheme(), "http" | "https"));
-    let host = host.ok_or_else(wrong)?.to_owned();
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(ClientError::Credentials { host });
-    }
-    let path = format!("{}/chat/completions", url.path().trim_end_matches('/'));
-    url.set_path(&path);
-    url.set_query(None);
-    url.set_fragment(None);
-    Ok(url)
-}
-
 fn headers(key: Option<&Secret>) -> Result<HeaderMap, ClientError> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -384,29 +375,6 @@ fn headers(key: Option<&Secret>) -> Result<HeaderMap, ClientError> {
     Ok(headers)
 }
 
-/// Creates the connection pool. A server on this machine needs neither certificates, which are slow to load, nor a proxy.
-fn http(url: &Url, connect: Duration) -> reqwest::Result<Client> {
-    // Fails if an earlier client already installed it.
-    drop(rustls::crypto::ring::default_provider().install_default());
-    let builder = Client::builder()
-        .user_agent(concat!("deepseek/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(connect)
-        .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .tcp_nodelay(true);
-    if !is_loopback(url) {
-        return builder.build();
-    }
-    let builder = builder.no_proxy();
-    if url.scheme() == "http" { builder.tls_certs_only([]).build() } else { builder.build() }
-}
-
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
-}
-
 #[cfg(test)]
 #[path = "client_tests.rs"]
 mod lies;
@@ -415,41 +383,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_path_is_joined_to_any_base() {
-        for (base, expected) in [
-            ("https://api.deepseek.com", "https://api.deepseek.com/chat/completions"),
-            ("https://api.deepseek.com/v1/", "https://api.deepseek.com/v1/chat/completions"),
-            (" http://127.0.0.1:8080// ", "http://127.0.0.1:8080/chat/completions"),
-            ("http://h/a/b?x=1#y", "http://h/a/b/chat/completions"),
-        ] {
-            assert_eq!(endpoint(base).unwrap().as_str(), expected);
-        }
-        for wrong in ["", "api.deepseek.com", "file:///x", "ftp://h"] {
-            assert!(matches!(endpoint(wrong), Err(ClientError::BaseUrl { .. })), "{wrong}");
-        }
-        let error = endpoint("https://me:secret@h/v1").unwrap_err();
-        assert!(!error.to_string().contains("secret"));
-    }
-
-    #[test]
     fn a_key_is_sent_but_cannot_be_printed() {
         let headers = headers(Some(&Secret::from("sk-1".to_owned()))).unwrap();
         assert_eq!(headers[AUTHORIZATION].to_str().unwrap(), "Bearer sk-1");
         assert!(!format!("{headers:?}").contains("sk-1"));
         let unsendable = super::headers(Some(&Secret::from("a\nb".to_owned())));
         assert!(matches!(unsendable, Err(ClientError::Key)));
-    }
-
-    #[test]
-    fn loopback_addresses_are_recognized() {
-        for (url, expected) in [
-            ("http://localhost:1", true),
-            ("http://127.1.2.3", true),
-            ("http://[::1]:80", true),
-            ("http://10.0.0.1", false),
-            ("http://localhost.example", false),
-        ] {
-            assert_eq!(is_loopback(&Url::parse(url).unwrap()), expected, "{url}");
-        }
     }
 }

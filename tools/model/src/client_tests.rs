@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::*;
-use crate::{AgentRole, ToolChoice};
+use crate::{AgentRole, Awaited, ToolChoice};
 
 const ANSWER: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"four\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
 const STREAM: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n";

@@ -23,7 +23,7 @@ pub struct Partial {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Awaited {
-    /// The connection.
+    /// The connection. Only in old recordings: without one, the server is unreachable.
     Connection,
     /// The first token of the answer.
     FirstToken,
@@ -61,7 +61,7 @@ pub enum ModelError {
         message: String,
     },
     /// 429 for a temporary reason.
-    #[error("the provider is rate limiting requests: {message}")]
+    #[error("the provider is rate limiting requests: {message}{}", asked_to_wait(*retry_after))]
     RateLimited {
         /// The provider's message.
         message: String,
@@ -85,8 +85,8 @@ pub enum ModelError {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         parameter: Option<String>,
     },
-    /// 5xx.
-    #[error("the provider failed with status {status}: {message}")]
+    /// 5xx: overload or an outage.
+    #[error("{} with status {status}: {message}{}", server_trouble(*status), asked_to_wait(*retry_after))]
     Server {
         /// HTTP status.
         status: u16,
@@ -95,15 +95,33 @@ pub enum ModelError {
         /// How long the provider asked to wait.
         retry_after: Option<Duration>,
     },
-    /// The connection failed or broke.
+    /// No connection was made, so nothing was sent.
+    #[error("no connection to {url}: {message}")]
+    Unreachable {
+        /// The URL, without credentials, and the proxy on the way.
+        url: String,
+        /// The cause in plain words.
+        message: String,
+        /// Whether trying again cannot help, because something answered, but not as it has to.
+        lasts: bool,
+    },
+    /// The connection broke.
     #[error("the connection to {url} failed: {message}")]
     Transport {
-        /// The URL, without credentials.
+        /// The URL, without credentials, and the proxy on the way.
         url: String,
         /// What went wrong.
         message: String,
         /// What had arrived of an answer.
         partial: Partial,
+    },
+    /// The provider asked for a longer wait than is allowed.
+    #[error("{cause}, and llm.max_retry_after_seconds is {most}")]
+    WaitTooLong {
+        /// What it refused, and how long to wait.
+        cause: String,
+        /// The longest wait, in seconds.
+        most: u64,
     },
     /// A deadline passed.
     #[error("the provider timed out: {what} within {seconds} s")]
@@ -168,6 +186,18 @@ pub enum ModelError {
     Lost,
 }
 
+/// Returns what a status says of the server: 503 is its answer to more requests than it can serve.
+const fn server_trouble(status: u16) -> &'static str {
+    match status {
+        503 => "the provider is overloaded and refused the request",
+        _ => "the provider failed",
+    }
+}
+
+fn asked_to_wait(retry_after: Option<Duration>) -> String {
+    retry_after.map_or(String::new(), |wait| format!(" (it asks to wait {} s)", wait.as_secs()))
+}
+
 /// The class of a [`ModelError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -184,8 +214,12 @@ pub enum ErrorClass {
     InvalidRequest,
     /// The server failed.
     Server,
-    /// The connection failed.
+    /// No connection was made.
+    Unreachable,
+    /// The connection broke.
     Transport,
+    /// The provider asked for too long a wait.
+    WaitTooLong,
     /// A timeout expired.
     TimedOut,
     /// The stream ended too early.
@@ -216,7 +250,9 @@ impl ErrorClass {
             Self::ContextTooLong => "context_too_long",
             Self::InvalidRequest => "invalid_request",
             Self::Server => "server",
+            Self::Unreachable => "unreachable",
             Self::Transport => "transport",
+            Self::WaitTooLong => "wait_too_long",
             Self::TimedOut => "timed_out",
             Self::Truncated => "truncated",
             Self::Interrupted => "interrupted",
@@ -240,7 +276,9 @@ impl ModelError {
             Self::ContextTooLong { .. } => ErrorClass::ContextTooLong,
             Self::InvalidRequest { .. } => ErrorClass::InvalidRequest,
             Self::Server { .. } => ErrorClass::Server,
+            Self::Unreachable { .. } => ErrorClass::Unreachable,
             Self::Transport { .. } => ErrorClass::Transport,
+            Self::WaitTooLong { .. } => ErrorClass::WaitTooLong,
             Self::TimedOut { .. } => ErrorClass::TimedOut,
             Self::Truncated { .. } => ErrorClass::Truncated,
             Self::Interrupted { .. } => ErrorClass::Interrupted,
@@ -268,15 +306,22 @@ impl ModelError {
             | Self::Interrupted { .. }
             | Self::OutOfCapacity { .. }
             | Self::Lost => true,
+            Self::Unreachable { lasts, .. } => !*lasts,
             Self::Auth { .. }
             | Self::Quota { .. }
             | Self::ContextTooLong { .. }
             | Self::InvalidRequest { .. }
+            | Self::WaitTooLong { .. }
             | Self::Malformed { .. }
             | Self::Empty { .. }
             | Self::Length { .. }
             | Self::ContentFilter { .. } => false,
         }
+    }
+
+    /// Returns whether nothing was sent, so that there was no call.
+    pub const fn never_left(&self) -> bool {
+        matches!(self, Self::Unreachable { .. })
     }
 
     /// Returns whether the call is hopeless: neither the same request nor a reworded one can succeed.
@@ -329,6 +374,17 @@ impl ModelError {
                 | Self::OutOfCapacity { .. }
         );
         ended || self.partial().is_some_and(|partial| partial.events > 0 || partial.bytes > 0)
+    }
+
+    /// Returns the error as the end of a call, of which the provider may have asked to wait longer than `most`.
+    #[must_use]
+    pub fn given_up(self, most: Duration) -> Self {
+        match self.retry_after() {
+            Some(wait) if wait > most => {
+                Self::WaitTooLong { cause: self.to_string(), most: most.as_secs() }
+            }
+            Some(_) | None => self,
+        }
     }
 
     /// Returns how long the provider asked to wait.

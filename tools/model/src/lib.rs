@@ -1,5 +1,6 @@
 //! The provider: requests, answers, errors and prices.
 
+mod address;
 mod body;
 mod bounds;
 mod chunk;
@@ -9,6 +10,7 @@ mod dialect;
 mod error;
 mod image;
 mod model_reply;
+mod network;
 pub mod price;
 mod reply;
 pub mod retry;
@@ -16,6 +18,7 @@ mod sse;
 mod thought;
 mod wire;
 
+pub use address::AddressError;
 pub use bounds::AnswerBounds;
 pub use client::{ClientError, DeepSeekClient};
 pub use dialect::SpokenDialect;

@@ -84,6 +84,7 @@ const fn failures_after(failures: usize, delivery: &Delivery) -> usize {
         Delivery::NeedsWork { .. } => failures + 1,
         Delivery::Denied { .. }
         | Delivery::Cancelled
+        | Delivery::Paused { .. }
         | Delivery::BudgetExhausted { .. }
         | Delivery::Failed { .. } => failures,
     }

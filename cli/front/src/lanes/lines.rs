@@ -218,6 +218,7 @@ pub(super) fn reason(why: &Delivery) -> String {
         | Delivery::NoEditNeeded { .. }
         | Delivery::Denied { .. }
         | Delivery::Cancelled
+        | Delivery::Paused { .. }
         | Delivery::BudgetExhausted { .. }) => first_line(&describe::outcome(other)),
     }
 }

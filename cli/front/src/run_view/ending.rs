@@ -116,6 +116,9 @@ impl RunView {
                 vec![self.style(AnsiColor::Yellow, &format!("○ {}", card.name())), so_far]
             }
             Delivery::Cancelled => vec![self.style(AnsiColor::Red, "✗ stopped"), so_far],
+            Delivery::Paused { .. } => {
+                vec![self.style(AnsiColor::Yellow, "○ paused"), so_far]
+            }
             Delivery::BudgetExhausted { .. } => {
                 vec![self.style(AnsiColor::Red, "✗ stopped by the budget"), so_far]
             }

@@ -88,7 +88,7 @@ impl RunView {
             }
             Event::EditorStarted { iteration } => self.enter(&format!("edit {iteration}"), "", at),
             Event::IntentDecided { intent: RequestIntent::Answer, reason }
-                if *reason != IntentBy::Flag =>
+                if !matches!(reason, IntentBy::Flag | IntentBy::User) =>
             {
                 self.say(taken_for_a_question(*reason, self.options.commands));
             }
@@ -311,7 +311,7 @@ impl RunView {
 fn taken_for_a_question(reason: IntentBy, commands: CommandsGiven) -> String {
     let why = match reason {
         IntentBy::Default => "no model said whether this is an edit: ",
-        IntentBy::Flag | IntentBy::Words | IntentBy::Model => "",
+        IntentBy::Flag | IntentBy::Words | IntentBy::Model | IntentBy::User => "",
     };
     format!("{why}taken for a question; {}", commands.edit_hint())
 }

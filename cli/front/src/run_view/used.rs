@@ -7,7 +7,7 @@ use anstyle::AnsiColor;
 use facts::event::Event;
 use facts::lane_id::LaneId;
 use model::price::Usd;
-use model::{AgentRole, ModelError};
+use model::{AgentRole, ModelError, Usage};
 use tools::count::counted;
 use tools::ids;
 
@@ -43,6 +43,35 @@ pub struct Used {
 }
 
 impl Used {
+    /// Adds a call with what the server said of it.
+    fn add(&mut self, role: AgentRole, usage: Option<&Usage>, cost: Option<Usd>, avoidable: u64) {
+        self.calls += 1;
+        match usage {
+            Some(usage) => {
+                self.prompt += usage.prompt;
+                self.output += usage.output;
+                let [new, cached, not_told] = self.roles.entry(role.as_str()).or_default();
+                if let Some(hit) = usage.hit {
+                    self.hit += hit;
+                    *new += usage.prompt.saturating_sub(hit);
+                    *cached += hit;
+                } else {
+                    self.hit_unknown += usage.prompt;
+                    *not_told += usage.prompt;
+                }
+                // Caches do not keep the last unit of a prompt, because it is not full.
+                let in_unit = avoidable.min(CACHE_UNIT_TOKENS - 1);
+                self.in_units += in_unit;
+                self.lost += avoidable - in_unit;
+            }
+            None => self.usage_unknown += 1,
+        }
+        match cost {
+            Some(cost) => self.cost = Some(self.cost.unwrap_or_default() + cost),
+            None => self.cost_unknown = true,
+        }
+    }
+
     /// Returns the cache hits and the misses by cause, then a line with the tokens of each role.
     fn in_full(&self) -> String {
         let (hit, miss) = (self.hit, self.prompt - self.hit - self.hit_unknown);
@@ -99,31 +128,9 @@ impl RunView {
         else {
             return;
         };
-        let used = &mut self.used;
-        used.calls += 1;
-        match usage {
-            Some(usage) => {
-                used.prompt += usage.prompt;
-                used.output += usage.output;
-                let [new, cached, not_told] = used.roles.entry(role.as_str()).or_default();
-                if let Some(hit) = usage.hit {
-                    used.hit += hit;
-                    *new += usage.prompt.saturating_sub(hit);
-                    *cached += hit;
-                } else {
-                    used.hit_unknown += usage.prompt;
-                    *not_told += usage.prompt;
-                }
-                // Caches do not keep the last unit of a prompt, because it is not full.
-                let in_unit = (*avoidable_misses).min(CACHE_UNIT_TOKENS - 1);
-                used.in_units += in_unit;
-                used.lost += avoidable_misses - in_unit;
-            }
-            None => used.usage_unknown += 1,
-        }
-        match cost {
-            Some(cost) => used.cost = Some(used.cost.unwrap_or_default() + *cost),
-            None => used.cost_unknown = true,
+        // What never left is no call.
+        if !error.as_ref().is_some_and(ModelError::never_left) {
+            self.used.add(*role, usage.as_ref(), *cost, *avoidable_misses);
         }
         if outcome != "ok" {
             self.end_streamed();

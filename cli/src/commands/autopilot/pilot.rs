@@ -174,6 +174,7 @@ fn broken_off(broken: CourseBroken, attendance: Attendance) -> CliError {
                 Err(error) => error,
             };
         }
+        paused @ CourseBroken::Paused(_) => CliError::caused(CliErrorKind::Provider, &paused),
         CourseBroken::Unreadable(error) => CliError::caused(CliErrorKind::Internal, &error),
         CourseBroken::Journal(error) => CliError::caused(CliErrorKind::Internal, &error),
         CourseBroken::Config(error) => CliError::caused(CliErrorKind::Internal, &error),

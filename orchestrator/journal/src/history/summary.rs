@@ -139,6 +139,7 @@ const fn ending(delivery: &Delivery) -> &'static str {
         Delivery::Denied { card: None, .. } => "denied",
         Delivery::Denied { card: Some(card), .. } => card.name(),
         Delivery::Cancelled => "cancelled",
+        Delivery::Paused { .. } => "paused",
         Delivery::BudgetExhausted { .. } => "budget_exhausted",
         Delivery::Failed { .. } => "failed",
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use facts::event::{Blob, Event};
 use facts::lane_id::LaneId;
 use model::price::Usd;
-use model::{AgentRole, Usage};
+use model::{AgentRole, ErrorClass, Usage};
 use serde::Serialize;
 
 use super::entry::{KeptEntries, StoryEntry};
@@ -59,6 +59,13 @@ pub struct CallReply {
     pub avoidable_misses: u64,
     /// The answer.
     pub answer: Option<Blob>,
+}
+
+impl CallReply {
+    /// Returns true if no connection was made: that is no call.
+    fn says_it_never_left(&self) -> bool {
+        self.outcome == ErrorClass::Unreachable.name()
+    }
 }
 
 /// Returns the calls of a session, each with its first reply.
@@ -190,6 +197,9 @@ impl Tally {
     }
 
     fn add(&mut self, call: &RecordedCall) {
+        if call.reply.as_ref().is_some_and(CallReply::says_it_never_left) {
+            return;
+        }
         self.calls += 1;
         let usage = call.reply.as_ref().and_then(|reply| reply.usage);
         let cost = call.reply.as_ref().and_then(|reply| reply.cost_nano_usd);
