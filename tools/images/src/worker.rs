@@ -19,7 +19,7 @@ const WORKER: &str = "--with-an-image";
 /// What the process may use: memory in bytes, and processor time in seconds.
 const BOUNDS: ProcessBounds = ProcessBounds { memory_bytes: 256 << 20, cpu_seconds: 2 };
 /// How long the process may take, on a machine that is busy with other things.
-const WALL: Duration = Duration::from_secs(10);
+const WALL: Duration = Duration::from_secs(20);
 
 type Fitted = Result<FittedImage, ImageError>;
 
