@@ -416,7 +416,7 @@ async fn a_closed_port_refuses_and_opens_later() {
     // The server's task, which has not run yet, must first close the port.
     tokio::task::yield_now().await;
     let refused = ask(&client, &request("hi")).await.unwrap_err();
-    assert_eq!(refused.class().name(), "transport");
+    assert_eq!(refused.class().name(), "unreachable");
     assert!(!refused.answer_started());
     let answer = loop {
         if let Ok(reply) = ask(&client, &request("hi")).await {
