@@ -80,7 +80,7 @@ pub enum Parameter {
     Thinking,
     /// The switch for thinking of servers that pass it to the model's template.
     ChatTemplateKwargs,
-    /// The switch for thinking of OpenRouter.
+    /// The switch for thinking of `OpenRouter`.
     Reasoning,
     /// How hard the model thinks.
     ReasoningEffort,

@@ -59,10 +59,8 @@ impl Effect for ReadingImages {
     const POSITION: Position = Position::NextIfAtAll;
 
     fn look(&mut self, event: &Event) -> Trace<Vec<NamedImage>> {
-        match event {
-            Event::ImagesRead { images, .. } => Trace::Done(images.clone()),
-            _ => Trace::Foretold(Vec::new()),
-        }
+        let Event::ImagesRead { images, .. } = event else { return Trace::Foretold(Vec::new()) };
+        Trace::Done(images.clone())
     }
 
     async fn act(&mut self, run: &Run) -> Result<Vec<NamedImage>, JournalClosed> {

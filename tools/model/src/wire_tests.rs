@@ -49,7 +49,7 @@ fn each_dialect_is_written_in_its_own_way() {
         request(vec![ChatMessage::System { content: "be brief".into() }, user("hi"), user("?")]);
     let written = |name: &str, thinking| {
         let dialect = dialect(name);
-        text(&ChatRequest { dialect, thinking, ..asked.clone() }).replace("\"messages\":[{\"role\":\"system\",\"content\":\"be brief\"},{\"role\":\"user\",\"content\":\"hi\"},{\"role\":\"user\",\"content\":\"?\"}]", "…")
+        text(&ChatRequest { thinking, dialect, ..asked.clone() }).replace("\"messages\":[{\"role\":\"system\",\"content\":\"be brief\"},{\"role\":\"user\",\"content\":\"hi\"},{\"role\":\"user\",\"content\":\"?\"}]", "…")
     };
     let (high, usage) = (Some(Effort::High), r#""stream_options":{"include_usage":true},"#);
     for (name, thinking, expected) in [
