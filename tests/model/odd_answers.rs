@@ -46,7 +46,7 @@ fn refused(
 
 /// Returns a stream of these events.
 fn stream(events: &[&str]) -> String {
-    events.iter().map(|event| format!("data: {event}\n\n")).collect()
+    events.iter().map(|event| ["data: ", event, "\n\n"].concat()).collect()
 }
 
 /// Returns a chunk with a choice that has these fields.
@@ -215,6 +215,11 @@ fn fields() -> Vec<Case> {
             STREAM,
             choice(&format!(r#"{TEXT},"matched_stop":[1,{{}}],"stop_reason":null"#)),
         ),
+    ]
+}
+
+fn pieces() -> Vec<Case> {
+    vec![
         read(
             "log probabilities",
             STREAM,
@@ -348,7 +353,7 @@ fn wrong(case: &Case) -> Option<String> {
 
 #[test]
 fn every_odd_answer_is_read_as_meant_or_refused_after_one_call() {
-    let cases = [packings(), ends(), fields(), unreadable()].concat();
+    let cases = [packings(), ends(), fields(), pieces(), unreadable()].concat();
     assert!(cases.len() >= 60, "{} cases", cases.len());
     let (next, bad) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {

@@ -52,7 +52,7 @@ impl Network {
             let mut open = Vec::new();
             while !down.load(Ordering::SeqCst) {
                 let Ok((client, _)) = listener.accept() else {
-                    thread::sleep(Duration::from_millis(2));
+                    thread::park_timeout(Duration::from_millis(2));
                     continue;
                 };
                 client.set_nonblocking(false).unwrap();

@@ -39,7 +39,7 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
         global.resume = Some(id);
     }
     loop {
-        let (ended, session) = talk(around, &global).await?;
+        let (ended, session) = Box::pin(talk(around, &global)).await?;
         match ended {
             ConversationEnd::Exit => {
                 let past = Past::find(around, &global)?;

@@ -94,7 +94,7 @@ pub(crate) fn check_model(settings: &Settings, model: &str) -> Result<(), String
 
 /// Returns the models and patterns that have a price.
 pub(crate) fn priced_models(settings: &Settings) -> BTreeSet<String> {
-    let keys = settings.values().into_iter().map(|(key, ..)| key);
+    let keys = settings.values().iter().map(|(key, ..)| key);
     keys.filter_map(|key| {
         key.strip_prefix("llm.prices.")?.rsplit_once('.').map(|(model, _)| model.to_owned())
     })

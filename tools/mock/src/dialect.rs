@@ -16,7 +16,7 @@ pub(super) fn named(name: &str) -> Option<Dialect> {
     settings.config.llm.dialects.get(name).cloned()
 }
 
-/// Refuses a request that has something which the dialect does not know, in the words of OpenAI.
+/// Refuses a request that has something which the dialect does not know, in the words of another server.
 pub(super) fn check(dialect: &Dialect, request: &Value) -> Result<(), RefusedRequest> {
     let messages = request["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let is_sent = |parameter: &Parameter| match parameter {
@@ -24,7 +24,15 @@ pub(super) fn check(dialect: &Dialect, request: &Value) -> Result<(), RefusedReq
         Parameter::ReasoningContent => {
             messages.iter().any(|message| message.get("reasoning_content").is_some())
         }
-        _ => request.get(parameter.as_str()).is_some(),
+        Parameter::MaxTokens
+        | Parameter::MaxCompletionTokens
+        | Parameter::StreamOptions
+        | Parameter::Thinking
+        | Parameter::ChatTemplateKwargs
+        | Parameter::Reasoning
+        | Parameter::ReasoningEffort
+        | Parameter::Tools
+        | Parameter::ToolChoice => request.get(parameter.as_str()).is_some(),
     };
     let unknown = |parameter: &Parameter| !dialect.has(*parameter) && is_sent(parameter);
     let Some(parameter) = Parameter::ALL.into_iter().find(unknown) else { return Ok(()) };

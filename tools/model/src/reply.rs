@@ -24,6 +24,17 @@ pub(super) enum StreamState {
     Done,
 }
 
+/// How the response ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AnswerEnd {
+    /// It may go on.
+    Open,
+    /// Within an object.
+    Cut,
+    /// With `[DONE]`, or with the whole answer.
+    Marked,
+}
+
 /// What is known of how the server writes its answers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AnswerForm<'a> {
@@ -49,10 +60,7 @@ pub(super) struct Assembly<'a> {
     /// The tool calls, with their indices in the answer.
     calls: Vec<(Option<u64>, ToolCall)>,
     finish: Option<String>,
-    /// True once `[DONE]`, or a whole answer, was read.
-    done: bool,
-    /// True if the response ended within an object.
-    is_cut: bool,
+    end: AnswerEnd,
     usage: Option<Usage>,
     events: u64,
     /// True once a field of an answer was read.
@@ -76,8 +84,7 @@ impl<'a> Assembly<'a> {
             splitter: ThoughtSplitter::default(),
             calls: Vec::new(),
             finish: None,
-            done: false,
-            is_cut: false,
+            end: AnswerEnd::Open,
             usage: None,
             events: 0,
             has_choice: false,
@@ -94,7 +101,7 @@ impl<'a> Assembly<'a> {
     ) -> Result<StreamState, ModelError> {
         match data.trim() {
             "[DONE]" => {
-                self.done = true;
+                self.end = AnswerEnd::Marked;
                 return Ok(StreamState::Done);
             }
             "" => return Ok(StreamState::Open),
@@ -135,10 +142,13 @@ impl<'a> Assembly<'a> {
     ) -> Result<(), ModelError> {
         let Ok(Some(last)) = body.last_event() else { return Ok(()) };
         match self.event(&last, deltas) {
-            Ok(_) => self.done |= body.is_whole(),
+            Ok(_) if body.is_whole() => self.end = AnswerEnd::Marked,
+            Ok(_) => {}
             Err(ModelError::Malformed { .. }) => {
                 let parsed = serde_json::from_str::<IgnoredAny>(&last);
-                self.is_cut = parsed.is_err_and(|error| error.is_eof());
+                if parsed.is_err_and(|error| error.is_eof()) {
+                    self.end = AnswerEnd::Cut;
+                }
             }
             Err(error) => return Err(error),
         }
@@ -246,8 +256,12 @@ impl<'a> Assembly<'a> {
         let rest = self.splitter.rest();
         self.hear(rest, deltas);
         let usage = self.usage;
-        let may_go_on = self.has_choice || self.is_cut || (self.events == 0 && body.is_stream());
-        if !self.done && !self.has_ended() && may_go_on {
+        let may_go_on = match self.end {
+            AnswerEnd::Marked => false,
+            AnswerEnd::Cut => true,
+            AnswerEnd::Open => self.has_choice || (self.events == 0 && body.is_stream()),
+        };
+        if may_go_on && !self.has_ended() {
             return Err(ModelError::Truncated { partial: self.partial(body.unfinished()) });
         }
         if !self.has_choice && usage.is_none() {

@@ -114,7 +114,9 @@ mod tests {
             all.reasoning.push_str(&it.reasoning);
             all.text.push_str(&it.text);
         };
-        pieces.iter().for_each(|piece| add(splitter.split(piece)));
+        for piece in pieces {
+            add(splitter.split(piece));
+        }
         add(splitter.rest());
         (all.reasoning, all.text)
     }
