@@ -279,8 +279,8 @@ fn pieces() -> Vec<Case> {
             "reasoning in tags in pieces",
             STREAM,
             stream(&[
-                &chunk(r#""delta":{"content":"<thi"}"#),
-                &chunk(r#""delta":{"content":"nk>Hm.</th"}"#),
+                &chunk(r#""delta":{"content":"<th"}"#),
+                &chunk(r#""delta":{"content":"ink>Hm.</th"}"#),
                 &chunk(r#""delta":{"content":"ink>It is 1."}"#),
                 STOP,
                 "[DONE]",

@@ -129,7 +129,7 @@ mod tests {
             ("<think></think>yes", "", "yes"),
             ("yes <think>no</think>", "", "yes <think>no</think>"),
             ("<thin", "", "<thin"),
-            ("<think>never ends </thi", "never ends </thi", ""),
+            ("<think>never ends </th", "never ends </th", ""),
             ("<thinking>x", "", "<thinking>x"),
             ("", "", ""),
             (" \n", "", " \n"),
