@@ -4,10 +4,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
-use mock::ScriptedReply;
+use mock::{Options, ScriptedReply};
 use serde_json::Value;
 
-use crate::support::{KEY, Project, Run, World, architect, diff, editor, plan};
+use crate::support::{KEY, Project, Provider, Run, World, architect, diff, editor, plan};
 
 /// Creates a world with three sessions: a request with two plans, three diffs and a failed check; a question; and a change
 /// that was not approved because there was no terminal.
@@ -256,11 +256,13 @@ fn usage_adds_up_to_the_recorded_usage_of_the_runs() {
 
 #[test]
 fn an_unknown_cost_is_shown_as_unknown() {
-    let world = World::greeting(vec![ScriptedReply::text("It greets.").to("analysis")])
-        .configure("[llm.base_model]\nmodel = \"deepseek-v4-flash\"\n");
+    let replies = vec![ScriptedReply::text("It greets.").to("analysis")];
+    let options = Options { models: vec!["a-model".to_owned()], ..Options::default() };
+    let world = World::of(Project::greeting(), Provider::with(replies, options))
+        .configure("[llm.base_model]\nmodel = \"a-model\"\n");
     assert_eq!(succeed(&world, &["ask", "What is this?"]).code, Some(0));
     let usage = succeed(&world, &["usage", "--by", "model"]);
-    let line = usage.stdout.lines().find(|line| line.starts_with("deepseek-v4-flash")).unwrap();
+    let line = usage.stdout.lines().find(|line| line.starts_with("a-model")).unwrap();
     assert!(line.ends_with("unknown"), "{}", usage.stdout);
     assert!(succeed(&world, &["sessions"]).stdout.contains(" unknown "));
     assert!(succeed(&world, &["explain", "8"]).stdout.contains("cost unknown"));

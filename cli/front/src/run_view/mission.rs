@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use actors::calls::call_order::QueuePlace;
 use actors::talk::child_question::ChildEnd;
+use checks::wording::short_number;
 use facts::event::Event;
 use facts::words::{CardAnswer, MissionPhase, ResearchStep};
 use tools::count::counted;
@@ -31,6 +32,9 @@ pub struct MissionState {
     pub failed: usize,
     /// Number of findings so far.
     pub findings: usize,
+    /// Prompt tokens of the questions since the last step that were in the provider's cache, as the common prefix is that was
+    /// sent first.
+    pub from_cache: u64,
     /// The questions that have not ended, by number.
     pub open: BTreeMap<u32, QuestionState>,
 }
@@ -56,6 +60,9 @@ impl MissionState {
                 self.open.insert(number, QuestionState::Queued);
             }
             Event::ModelRequest { .. } => self.set_state(number, QuestionState::AtWork),
+            Event::ModelReply { usage: Some(usage), .. } => {
+                self.from_cache += usage.hit.unwrap_or_default();
+            }
             Event::ChildEnded { end } => {
                 self.open.remove(&number);
                 self.ended += 1;
@@ -177,8 +184,12 @@ impl RunView {
                         counted(*new, "new finding")
                     }
                 };
+                let cached = match std::mem::take(&mut self.mission.from_cache) {
+                    0 => String::new(),
+                    tokens => format!(", {} tokens from the cache", short_number(tokens)),
+                };
                 self.say(format!(
-                    "  {} {round}: {answered} of {asked} questions answered, {what}",
+                    "  {} {round}: {answered} of {asked} questions answered, {what}{cached}",
                     step.name()
                 ));
             }
@@ -242,6 +253,7 @@ mod tests {
             ended: 12,
             failed: 1,
             findings: 14,
+            from_cache: 0,
             open: (13..=36).map(|number| (number, state(number))).collect(),
         }
     }
@@ -270,6 +282,26 @@ mod tests {
             MissionState::default().rows(80).is_empty(),
             "a run that is not a mission has no rows"
         );
+    }
+
+    #[test]
+    fn what_the_questions_had_from_the_cache_is_counted() {
+        let usage = Some(model::Usage { prompt: 900, hit: Some(800), ..Default::default() });
+        let reply = Event::ModelReply {
+            call: 1,
+            role: model::AgentRole::Child,
+            outcome: "ok".to_owned(),
+            message: None,
+            error: None,
+            usage,
+            cost_nano_usd: None,
+            charged: Default::default(),
+            avoidable_misses: 0,
+            answer: None,
+        };
+        let mut mission = at_work();
+        (13..16).for_each(|number| mission.question(number, &reply));
+        assert_eq!(mission.from_cache, 2400);
     }
 
     #[test]
