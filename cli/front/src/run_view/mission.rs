@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn what_the_questions_had_from_the_cache_is_counted() {
-        let usage = Some(model::Usage { prompt: 900, hit: Some(800), ..Default::default() });
+        let usage = Some(model::Usage { prompt: 900, hit: Some(800), ..model::Usage::default() });
         let reply = Event::ModelReply {
             call: 1,
             role: model::AgentRole::Child,
@@ -295,7 +295,7 @@ mod tests {
             error: None,
             usage,
             cost_nano_usd: None,
-            charged: Default::default(),
+            charged: facts::amounts::Amount::default(),
             avoidable_misses: 0,
             answer: None,
         };
