@@ -80,7 +80,7 @@ impl Request {
         }
     }
 
-    /// Returns true if nobody waits for its end: it is part of an autopilot or a mission.
+    /// Returns true if no user waits for its end: it is part of an autopilot or a mission.
     pub(crate) const fn is_long(&self) -> bool {
         self.pilot.is_some()
             || self.card.is_some()

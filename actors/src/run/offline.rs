@@ -9,7 +9,7 @@ use tokio::sync::watch;
 /// What a run does without a network, and its word to the orchestrator that it has waited long enough.
 #[derive(Debug, Clone)]
 pub struct Offline {
-    /// True for work that goes on while nobody looks: in an autopilot, a mission or a lane. It waits for a network.
+    /// True for work that no user watches: in an autopilot, a mission or a lane. It waits for a network.
     pub waits: bool,
     given_up: Arc<watch::Sender<Option<ModelError>>>,
 }

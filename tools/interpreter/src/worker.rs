@@ -4,12 +4,11 @@
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::PathBuf;
-use std::process::{ExitCode, Stdio};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use sandbox::{ProcessBounds, shut_in};
+use sandbox::{ProcessBounds, shut_in, worker_process};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
@@ -90,15 +89,9 @@ async fn attend(task: &Task) -> Result<ProgramStep, ProgramEnding> {
 /// The signals with which the system ends a process that exceeded its processor time.
 const OUT_OF_TIME: [Signal; 2] = [Signal::XCPU, Signal::KILL];
 
-/// Returns the command that starts this program again, even if its file has been replaced.
+/// Returns the command that starts the worker. It ends when it is dropped.
 fn process() -> io::Result<Command> {
-    let program = if cfg!(target_os = "linux") {
-        PathBuf::from("/proc/self/exe")
-    } else {
-        std::env::current_exe()?
-    };
-    let mut process = Command::new(program);
-    process.arg(WORKER).env_clear().current_dir("/").process_group(0).kill_on_drop(true);
-    process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut process = Command::from(worker_process(WORKER)?);
+    process.kill_on_drop(true);
     Ok(process)
 }

@@ -339,7 +339,10 @@ impl ChatModel for DeepSeekClient {
 
     fn remember(&self, model: &str, dialect: &SpokenDialect) {
         let mut corrected = self.lock_corrected();
-        corrected.insert(model.to_owned(), dialect.clone());
+        // Another way of thinking may have been refused something else.
+        let known = corrected.entry(model.to_owned()).or_insert_with(|| dialect.clone());
+        known.refused.extend(&dialect.refused);
+        known.most_tokens = known.most_tokens.into_iter().chain(dialect.most_tokens).min();
         if let Some(keep) = &self.keep {
             keep(&corrected);
         }

@@ -171,3 +171,19 @@ fn wrong_lengths_are_errors() {
         assert!(reply.is_err(), "{text:?}: {reply:?}");
     }
 }
+
+#[test]
+fn what_was_refused_of_either_way_of_thinking_is_remembered() {
+    let llm = config::resolve_layers(&config::Inputs::default()).unwrap().config.llm;
+    let client = DeepSeekClient::new(&llm, "http://127.0.0.1:1", None).unwrap();
+    let without = |refused: &[config::Parameter], most_tokens| SpokenDialect {
+        refused: refused.iter().copied().collect(),
+        most_tokens,
+        ..SpokenDialect::default()
+    };
+    let (thinking, effort) = (config::Parameter::Thinking, config::Parameter::ReasoningEffort);
+    client.remember("m", &without(&[thinking, effort], Some(9)));
+    client.remember("m", &without(&[thinking], None));
+    assert_eq!(client.dialect("m"), without(&[thinking, effort], Some(9)));
+    assert!(client.dialect("another").is_usual());
+}

@@ -15,7 +15,7 @@ pub struct RetryPolicy {
     pub cap: Duration,
     /// The longest `Retry-After` that is obeyed.
     pub max_asked: Duration,
-    /// How long to wait for a network; `None` if somebody waits for the answer, who is told after a second attempt.
+    /// How long to wait for a network; `None` if a user waits for the answer, and is told after a second attempt.
     pub patience: Option<Duration>,
 }
 

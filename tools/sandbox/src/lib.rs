@@ -37,8 +37,7 @@ mod walls;
 
 #[cfg(not(target_os = "linux"))]
 mod unsupported;
-#[cfg(not(target_os = "linux"))]
-mod unsupported_scratch;
+mod worker_process;
 
 #[cfg(target_os = "linux")]
 pub use alone::shut_in;
@@ -52,6 +51,5 @@ pub use sandbox::{Confined, Ends, Sandbox};
 pub use scratch::ScratchLayers;
 pub use secrets_and_caches::{Tree, TreeWrites};
 #[cfg(not(target_os = "linux"))]
-pub use unsupported::{helper, shut_in};
-#[cfg(not(target_os = "linux"))]
-pub use unsupported_scratch::ScratchLayers;
+pub use unsupported::{ScratchLayers, helper, shut_in};
+pub use worker_process::worker_process;

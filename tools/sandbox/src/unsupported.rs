@@ -1,4 +1,6 @@
-//! Systems other than Linux: commands are not confined, and this is reported.
+//! Systems other than Linux: commands are not confined, and this is reported. `scratch` is the layers that do not exist there.
+
+mod scratch;
 
 use std::ffi::OsString;
 use std::io;
@@ -8,7 +10,8 @@ use std::process::ExitCode;
 use crate::ground::{CommandNeeds, ConfinementLevel, Ground};
 use crate::orders::{ConfinementStep, Failure, ProcessBounds};
 use crate::sandbox::{Confined, Sandbox};
-use crate::unsupported_scratch::ScratchLayers;
+
+pub use self::scratch::ScratchLayers;
 
 /// Returns `None`: there is no helper.
 pub fn helper(_: impl Iterator<Item = OsString>) -> Option<ExitCode> {
