@@ -81,12 +81,7 @@ fn processes_are_started_in_few_places() {
     // The sandbox starts itself and the command it is given.
     only_in(
         "Command::new(",
-        &[
-            "tools/shell/src/",
-            "tools/sandbox/src/",
-            "tools/images/src/worker.rs",
-            "tools/interpreter/src/worker.rs",
-        ],
+        &["tools/shell/src/", "tools/sandbox/src/", "tools/src/worker_process.rs"],
     );
 }
 

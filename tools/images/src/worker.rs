@@ -7,9 +7,10 @@ use std::process::{ExitCode, ExitStatus};
 use std::time::Duration;
 
 use rustix::process::Signal;
-use sandbox::{ProcessBounds, shut_in, worker_process};
+use sandbox::{ProcessBounds, shut_in};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
+use tools::worker_process::worker_process;
 
 use crate::fit::{FittedImage, ImageBounds, ImageError, MAX_BASE64_BYTES, fitted};
 

@@ -8,9 +8,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use sandbox::{ProcessBounds, shut_in, worker_process};
+use sandbox::{ProcessBounds, shut_in};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
+use tools::worker_process::worker_process;
 
 use crate::task::{ProgramEnding, ProgramOutcome, ProgramStep, Task};
 use crate::work::work;

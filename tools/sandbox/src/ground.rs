@@ -12,7 +12,7 @@ use crate::orders::{Failure, Lack, Network};
 use crate::scratch::ScratchLayers;
 use crate::secrets_and_caches::Tree;
 #[cfg(not(target_os = "linux"))]
-use crate::unsupported::ScratchLayers;
+use crate::unsupported_scratch::ScratchLayers;
 
 /// How far commands are confined.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

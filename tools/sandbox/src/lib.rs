@@ -37,7 +37,8 @@ mod walls;
 
 #[cfg(not(target_os = "linux"))]
 mod unsupported;
-mod worker_process;
+#[cfg(not(target_os = "linux"))]
+mod unsupported_scratch;
 
 #[cfg(target_os = "linux")]
 pub use alone::shut_in;
@@ -51,5 +52,6 @@ pub use sandbox::{Confined, Ends, Sandbox};
 pub use scratch::ScratchLayers;
 pub use secrets_and_caches::{Tree, TreeWrites};
 #[cfg(not(target_os = "linux"))]
-pub use unsupported::{ScratchLayers, helper, shut_in};
-pub use worker_process::worker_process;
+pub use unsupported::{helper, shut_in};
+#[cfg(not(target_os = "linux"))]
+pub use unsupported_scratch::ScratchLayers;

@@ -18,9 +18,9 @@ use crate::report::ReportFile;
 #[cfg(target_os = "linux")]
 use crate::scratch::ScratchLayers;
 #[cfg(not(target_os = "linux"))]
-use crate::unsupported::ScratchLayers;
-#[cfg(not(target_os = "linux"))]
 use crate::unsupported::{level as tried, level_without, tried_on};
+#[cfg(not(target_os = "linux"))]
+use crate::unsupported_scratch::ScratchLayers;
 
 /// Maximum size of the file that records what the user accepted, in bytes.
 const MAX_ACCEPTANCE_BYTES: u64 = 1 << 16;

@@ -1,6 +1,4 @@
-//! Systems other than Linux: commands are not confined, and this is reported. `scratch` is the layers that do not exist there.
-
-mod scratch;
+//! Systems other than Linux: commands are not confined, and this is reported.
 
 use std::ffi::OsString;
 use std::io;
@@ -10,8 +8,7 @@ use std::process::ExitCode;
 use crate::ground::{CommandNeeds, ConfinementLevel, Ground};
 use crate::orders::{ConfinementStep, Failure, ProcessBounds};
 use crate::sandbox::{Confined, Sandbox};
-
-pub use self::scratch::ScratchLayers;
+use crate::unsupported_scratch::ScratchLayers;
 
 /// Returns `None`: there is no helper.
 pub fn helper(_: impl Iterator<Item = OsString>) -> Option<ExitCode> {

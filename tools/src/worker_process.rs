@@ -1,4 +1,4 @@
-//! This program, started again as a worker that isolates itself with [`shut_in`](crate::shut_in).
+//! This program, started again as a worker that isolates itself.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
