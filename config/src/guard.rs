@@ -8,12 +8,13 @@ use crate::layers::{Inputs, WorkspaceTrust, check_known};
 use crate::setting::LayerSetting;
 
 /// Keys that an untrusted workspace cannot set at all, because none of their values is stricter than another.
-const NEVER: [&str; 12] = [
+const NEVER: [&str; 13] = [
     "llm.base_url",
     "llm.api_key_env",
     "llm.dialect",
     "llm.dialects",
     "llm.finish_reasons",
+    "llm.context_windows",
     "llm.prices",
     "llm.peak",
     "trust",

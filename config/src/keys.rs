@@ -7,9 +7,12 @@ pub(crate) fn join_key(prefix: &str, key: &str) -> String {
     if prefix.is_empty() { key.to_owned() } else { format!("{prefix}.{key}") }
 }
 
-/// The tables with free names that may contain dots: prices by model, and options by command.
+/// The tables of prices, whose names may contain dots.
 const PRICES: &str = "llm.prices.";
-const OPTIONS: &str = "policy.options.";
+
+/// The tables with free keys that may contain dots, and a key in the defaults.
+const FREE_KEYS: [(&str, &str); 2] =
+    [("policy.options.", "cargo"), ("llm.context_windows.", "*deepseek-flash*")];
 
 /// The tables with free names without dots, the ending of a key in them, and a name in the defaults that has such keys.
 const NAMED: [(&str, &str, &str); 3] = [
@@ -20,8 +23,8 @@ const NAMED: [(&str, &str, &str); 3] = [
 
 /// Replaces the free names in a key by names that the defaults have.
 pub(crate) fn template(key: &str) -> String {
-    if key.starts_with(OPTIONS) {
-        return format!("{OPTIONS}cargo");
+    if let Some((table, name)) = FREE_KEYS.iter().find(|(table, _)| key.starts_with(table)) {
+        return format!("{table}{name}");
     }
     for (tables, ending, name) in NAMED {
         let rest = key.strip_prefix(tables).filter(|rest| rest.ends_with(ending));
@@ -37,8 +40,10 @@ pub(crate) fn template(key: &str) -> String {
 
 /// Splits a dotted key into the path of tables and the name in the last one.
 pub fn split_key(key: &str) -> (Vec<&str>, &str) {
-    if let Some(command) = key.strip_prefix(OPTIONS) {
-        return (vec!["policy", "options"], command);
+    if let Some((table, name)) =
+        FREE_KEYS.iter().find_map(|(table, _)| Some((*table, key.strip_prefix(table)?)))
+    {
+        return (table.trim_end_matches('.').split('.').collect(), name);
     }
     match key.strip_prefix(PRICES).and_then(|rest| rest.rsplit_once('.')) {
         Some((model, field)) => (vec!["llm", "prices", model], field),

@@ -18,7 +18,9 @@ use serde::{Deserialize, Serialize};
 
 pub use self::agent_loop::{AgentLoop, ApplyStrategy, Baseline, FailureClassifier, SafetyGate};
 pub use self::commands::{Commands, Complaints, ProjectKind, TestCommand};
-pub use self::dialect::{Dialect, FinishReasons, Parameter, UsageFields, matches_pattern};
+pub use self::dialect::{
+    Dialect, FinishReasons, Parameter, UsageFields, by_pattern, matches_pattern,
+};
 pub use self::model::{Effort, ImageSettings, Llm, ModelRole, Peak, Price};
 pub use self::policy::{Approval, Mode, Policy};
 pub use self::routing::{

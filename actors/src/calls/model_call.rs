@@ -232,7 +232,7 @@ impl Caller {
 
     /// Returns the reservation that a request needs.
     fn reserves(&self, request: &ChatRequest) -> Ask {
-        let window = self.run.config().llm.context_window_tokens;
+        let window = self.run.config().llm.context_window(&self.settings.model);
         let prompt = request.prompt_tokens();
         // The answer gets what the prompt is estimated to leave of the context window.
         let left = window.saturating_sub(prompt.estimated);

@@ -179,7 +179,7 @@ const fn cure(class: ErrorClass) -> &'static str {
             "try again later, lower llm.max_concurrent_calls, or raise llm.max_retries"
         }
         ErrorClass::ContextTooLong => {
-            "start a new session, or set llm.context_window_tokens to what the model accepts"
+            "start a new session, or add the model to llm.context_windows with the tokens that it accepts"
         }
         ErrorClass::InvalidRequest => {
             "check that llm.base_url is the address of an API (`deepseek doctor`), and that it has the model of llm.*.model (`deepseek config show`); to use another model: `deepseek --model NAME`"

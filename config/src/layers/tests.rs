@@ -259,6 +259,18 @@ fn other_models_can_be_priced_even_with_dots_in_their_names() {
 }
 
 #[test]
+fn a_context_window_is_that_of_the_longest_pattern() {
+    let text = "llm.context_window_tokens = 8192\n[llm.context_windows]\n\"gpt-5.5\" = 400000\n\"gpt-*\" = 128000\n";
+    let llm = resolve_layers(&user(text)).unwrap().config.llm;
+    let windows = ["gpt-5.5", "gpt-4o", "deepseek-flash", "deepseek/deepseek-v4.1-flash", "mine"];
+    let windows = windows.map(|model| llm.context_window(model));
+    assert_eq!(windows, [400_000, 128_000, 1_048_576, 1_048_576, 8192]);
+    let set = vec![("llm.context_windows.gpt-5.5".to_owned(), "9000".to_owned())];
+    let settings = resolve_layers(&Inputs { set, ..Inputs::default() }).unwrap();
+    assert_eq!(settings.config.llm.context_window("gpt-5.5"), 9000);
+}
+
+#[test]
 fn lanes_have_bounds_and_share_only_paths_in_the_workspace() {
     for (text, message) in [
         ("max_lanes = 0", "`lanes.max_lanes`: must be between 1 and 99"),

@@ -1,6 +1,6 @@
 //! How servers differ: what each kind understands of a request, and where its answers have what.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +29,13 @@ pub fn matches_pattern(pattern: &str, text: &str) -> bool {
             ends.any(|text| matches_pattern(rest, text))
         }),
     }
+}
+
+/// Returns the value for a name: its own, or that of the longest pattern that it matches.
+pub fn by_pattern<'a, V>(values: &'a BTreeMap<String, V>, name: &str) -> Option<&'a V> {
+    let matching = values.iter().filter(|(pattern, _)| matches_pattern(pattern, name));
+    let longest = || matching.max_by_key(|(pattern, _)| pattern.len()).map(|(_, value)| value);
+    values.get(name).or_else(longest)
 }
 
 impl Dialect {

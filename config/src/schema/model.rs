@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Dialect, FinishReasons};
+use super::{Dialect, FinishReasons, by_pattern};
 
 /// Models and the provider.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,8 +40,10 @@ pub struct Llm {
     pub offline_patience_seconds: u64,
     /// Concurrent model calls of this process.
     pub max_concurrent_calls: usize,
-    /// Context window of the models: tokens of prompt and answer together.
+    /// Context window of a model that `context_windows` does not name: tokens of prompt and answer together.
     pub context_window_tokens: u64,
+    /// Context windows in tokens, by model id.
+    pub context_windows: BTreeMap<String, u64>,
     /// The Architect's model.
     pub max_think_model: ModelRole,
     /// The model of the Editor, analysis and chat.
@@ -58,6 +60,13 @@ pub struct Llm {
     pub peak: Peak,
     /// Images in requests.
     pub images: ImageSettings,
+}
+
+impl Llm {
+    /// Returns the context window of a model, in tokens of prompt and answer together.
+    pub fn context_window(&self, model: &str) -> u64 {
+        *by_pattern(&self.context_windows, model).unwrap_or(&self.context_window_tokens)
+    }
 }
 
 /// Images in requests.

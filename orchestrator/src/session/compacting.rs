@@ -118,6 +118,7 @@ impl State {
             parts.push((of, estimate_tokens(&part.text)));
         }
         parts.extend(of_last(ContextPart::Evidence, evidence));
-        Context { window: llm.context_window_tokens, conversation: most, parts }
+        let window = llm.context_window(&llm.max_think_model.model);
+        Context { window, conversation: most, parts }
     }
 }

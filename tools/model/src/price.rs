@@ -6,7 +6,7 @@ use std::fmt;
 use std::iter::Sum;
 use std::ops::Add;
 
-use config::{Peak, Price, matches_pattern};
+use config::{Peak, Price, by_pattern};
 use jiff::civil::{Date, DateTime};
 use jiff::tz::Offset;
 use jiff::{SignedDuration, Timestamp};
@@ -175,9 +175,7 @@ impl Prices {
 
     /// Returns the price of a model: by its name, or by the longest pattern that it matches.
     fn price(&self, model: &str) -> Option<&Price> {
-        let patterns = self.models.iter().filter(|(pattern, _)| matches_pattern(pattern, model));
-        let longest = || patterns.max_by_key(|(pattern, _)| pattern.len()).map(|(_, price)| price);
-        self.models.get(model).or_else(longest)
+        by_pattern(&self.models, model)
     }
 
     /// Returns whether peak prices apply at `at`.
