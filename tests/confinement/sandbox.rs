@@ -202,6 +202,21 @@ fn the_environment_and_memory_of_the_program_cannot_be_read() {
 }
 
 #[test]
+fn a_command_inherits_neither_its_orders_nor_the_report() {
+    for site in sites() {
+        let run = site.runs("readlink /proc/self/fd/*");
+        let inherits = ["memfd", "signalfd"].iter().any(|it| run.stdout.contains(it));
+        assert!(run.stdout.contains("/dev/null") && !inherits, "{:?}: {}", site.level, run.stdout);
+        // A forged report of walls that failed would make the program lower them.
+        let forged = r#"{"Failed":{"step":"Namespaces","on":null,"errno":1}}"#;
+        let script =
+            format!("for fd in 3 4 5 6 7; do (echo '{forged}' >&$fd) 2>/dev/null; done; exit 3");
+        let run = site.runs(&script);
+        assert_eq!(run.code, Some(3), "{:?}: {}", site.level, run.stderr);
+    }
+}
+
+#[test]
 fn neither_the_outside_nor_the_tree_can_be_written() {
     for site in sites() {
         site.withstands(&[

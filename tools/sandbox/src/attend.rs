@@ -6,7 +6,7 @@ use std::io;
 use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::{SigSet, Signal as NixSignal};
-use nix::sys::signalfd::SignalFd;
+use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, wait};
 
 use crate::orders::{ConfinementStep, Ended, Failure, Notice, tell_notice};
@@ -33,7 +33,7 @@ pub(crate) fn hold_back() -> Result<SignalFd, Failure> {
     let signals = held_back();
     let held = || {
         signals.thread_block()?;
-        SignalFd::new(&signals)
+        SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC)
     };
     held().map_err(|error: nix::Error| Failure::of(ConfinementStep::Session, &error.into()))
 }

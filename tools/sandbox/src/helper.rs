@@ -46,8 +46,9 @@ pub fn helper(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     Some(ExitCode::SUCCESS)
 }
 
+/// Returns the orders, in a descriptor that the command does not inherit.
 fn orders_file() -> io::Result<File> {
-    Ok(File::from(rustix::io::dup(rustix::stdio::stdin())?))
+    Ok(File::from(rustix::stdio::stdin().try_clone_to_owned()?))
 }
 
 /// The outer process: sets up the confinement that the inner process needs, and ends what is left running in it.
