@@ -1,4 +1,4 @@
-//! Starts the confined command, waits for its end, and ends what it left running.
+//! Starts the command, waits for its end, and ends what it left running.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -9,7 +9,7 @@ use nix::sys::signal::{SigSet, Signal as NixSignal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, wait};
 
-use crate::orders::{ConfinementStep, Ended, Failure, Notice, tell_notice};
+use crate::orders::{CommandInput, ConfinementStep, Ended, Failure, Notice, tell_notice};
 
 /// The signal that makes a helper end everything it started, and itself.
 pub(crate) const END_ALL: Signal = Signal::USR1;
@@ -39,14 +39,22 @@ pub(crate) fn hold_back() -> Result<SignalFd, Failure> {
 }
 
 /// Starts a command. Returns `None` if there is nothing to wait for; the reason is reported.
-pub(crate) fn start_command(words: &[OsString], report: &mut File) -> io::Result<Option<Child>> {
+pub(crate) fn start_command(
+    words: &[OsString],
+    input: CommandInput,
+    report: &mut File,
+) -> io::Result<Option<Child>> {
     let Some((program, arguments)) = words.split_first() else {
         tell_notice(report, &Notice::Ended(Ended::Code(0)))?;
         return Ok(None);
     };
     #[expect(clippy::disallowed_methods, reason = "runs on behalf of the crate shell")]
     let mut command = Command::new(program);
-    match command.args(arguments).stdin(Stdio::null()).spawn() {
+    let stdin = match input {
+        CommandInput::Nothing => Stdio::null(),
+        CommandInput::SocketOfOutput => rustix::stdio::stdout().try_clone_to_owned()?.into(),
+    };
+    match command.args(arguments).stdin(stdin).spawn() {
         Ok(child) => Ok(Some(child)),
         Err(error) => {
             tell_notice(report, &Notice::NotStarted(error.raw_os_error().unwrap_or_default()))?;

@@ -1,11 +1,12 @@
-//! The helper: this program started once more. It confines itself and runs a command in this confinement, or holds the
-//! layers of several commands. No other code of the program runs before it, and in particular no thread.
+//! The helper: this program started once more. It confines itself and runs a command in this confinement, runs one without,
+//! or holds the layers of several commands. No other code of the program runs before it, and in particular no thread.
 
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Seek as _};
 use std::process::{Child, Command, ExitCode};
 
+use nix::sys::signalfd::SignalFd;
 use rustix::process::{
     DumpableBehavior, Signal, getppid, set_child_subreaper, set_dumpable_behavior,
     set_parent_process_death_signal, setsid,
@@ -15,8 +16,8 @@ use rustix::thread::CapabilitySet;
 use crate::attend;
 use crate::changed::notice;
 use crate::orders::{
-    ConfinementStep, Failure, Grants, HoldOrders, Lack, Network, Notice, Orders, Walls,
-    take_orders, tell_notice,
+    ConfinementStep, Failure, Grants, HoldOrders, Lack, Network, Notice, Orders, UnconfinedOrders,
+    Walls, take_orders, tell_notice,
 };
 use crate::walls::seccomp::Behind;
 use crate::walls::{landlock, limits, namespaces, seccomp, view};
@@ -25,6 +26,8 @@ use crate::walls::{landlock, limits, namespaces, seccomp, view};
 pub(crate) const OUTER: &str = "--behind-walls";
 /// The first word of the command line of the inner process, started by the helper.
 const INNER: &str = "--within-walls";
+/// The first word of the command line of a helper that does not confine the command.
+pub(crate) const UNCONFINED: &str = "--without-walls";
 /// The first word of the command line of a process that holds layers for several commands.
 pub(crate) const HOLDER: &str = "--holding-layers";
 
@@ -33,6 +36,7 @@ pub fn helper(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let work = match args.nth(1)?.to_str()? {
         OUTER => outer,
         INNER => within,
+        UNCONFINED => attendant,
         HOLDER => holder,
         _ => return None,
     };
@@ -64,7 +68,7 @@ fn outer(words: &[OsString], report: &mut File) -> Result<(), Failure> {
         Walls::Full(seen) => {
             let holder = seen.held.as_ref().map(|held| held.holder);
             namespaces::enter_namespaces(orders.network, holder)?;
-            if !end_with_parent(Signal::KILL, &orders)? {
+            if !end_with_parent(Signal::KILL, orders.parent)? {
                 return Ok(());
             }
             limits::of_processes(orders.limits)?;
@@ -76,17 +80,41 @@ fn outer(words: &[OsString], report: &mut File) -> Result<(), Failure> {
             told.map_err(|error| Failure::of(ConfinementStep::Init, &error))
         }
         Walls::Floor(grants) => {
-            if !end_with_parent(attend::END_ALL, &orders)? {
-                return Ok(());
-            }
-            set_child_subreaper(Some(rustix::process::getpid()))
-                .map_err(|error| Failure::of(ConfinementStep::Session, &error.into()))?;
-            let started = start_on_floor(words, grants, orders.network, report)?;
-            let followed = attend::follow(started, &signals, report);
-            attend::end_the_rest();
-            followed.map_err(|error| Failure::of(ConfinementStep::Init, &error))
+            let start = |report: &mut File| start_on_floor(words, grants, &orders, report);
+            attend_to_all(start, orders.parent, &signals, report)
         }
     }
+}
+
+/// The process that runs a command without confining it, and ends what is left running of it.
+fn attendant(words: &[OsString], report: &mut File) -> Result<(), Failure> {
+    let orders: UnconfinedOrders =
+        take_orders(report).map_err(|error| Failure::of(ConfinementStep::Orders, &error))?;
+    setsid().map_err(|error| Failure::of(ConfinementStep::Session, &error.into()))?;
+    let signals = attend::hold_back()?;
+    let start = |report: &mut File| {
+        attend::start_command(words, orders.input, report)
+            .map_err(|error| Failure::of(ConfinementStep::Init, &error))
+    };
+    attend_to_all(start, orders.parent, &signals, report)
+}
+
+/// Starts a command and waits for its end, or for that of the parent. Then ends everything that the command started.
+fn attend_to_all(
+    start: impl FnOnce(&mut File) -> Result<Option<Child>, Failure>,
+    parent: i32,
+    signals: &SignalFd,
+    report: &mut File,
+) -> Result<(), Failure> {
+    if !end_with_parent(attend::END_ALL, parent)? {
+        return Ok(());
+    }
+    set_child_subreaper(Some(rustix::process::getpid()))
+        .map_err(|error| Failure::of(ConfinementStep::Session, &error.into()))?;
+    let started = start(report)?;
+    let followed = attend::follow(started, signals, report);
+    attend::end_the_rest();
+    followed.map_err(|error| Failure::of(ConfinementStep::Init, &error))
 }
 
 /// The process that holds layers: mounts them, says so, and stays until its owner goes away. It runs nothing.
@@ -111,13 +139,13 @@ fn holder(_: &[OsString], report: &mut File) -> Result<(), Failure> {
 fn start_on_floor(
     words: &[OsString],
     grants: &Grants,
-    network: Network,
+    orders: &Orders,
     report: &mut File,
 ) -> Result<Option<Child>, Failure> {
     let start = || {
         limits::drop_capabilities(limits::OF_FILES)?;
-        shut(grants, Behind::Landlock, network, report)?;
-        attend::start_command(words, report)
+        shut(grants, Behind::Landlock, orders.network, report)?;
+        attend::start_command(words, orders.input, report)
             .map_err(|error| Failure::of(ConfinementStep::Init, &error))
     };
     let ended = || io::Error::other("the thread ended");
@@ -156,7 +184,7 @@ fn within(words: &[OsString], report: &mut File) -> Result<(), Failure> {
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| Failure::of(ConfinementStep::Session, &error.into()))?;
     shut(&view::grants(seen), Behind::Namespaces, orders.network, report)?;
-    attend::start_command(words, report)
+    attend::start_command(words, orders.input, report)
         .and_then(|started| attend::follow(started, &signals, report))
         .map_err(|error| Failure::of(ConfinementStep::Init, &error))
 }
@@ -184,8 +212,8 @@ fn lacks(lack: Lack, report: &mut File) -> Result<(), Failure> {
 
 /// Makes the kernel send this process a signal when its parent ends. Returns whether the parent is still alive.
 /// Changing the rights of the process cancels this.
-fn end_with_parent(signal: Signal, orders: &Orders) -> Result<bool, Failure> {
+fn end_with_parent(signal: Signal, owner: i32) -> Result<bool, Failure> {
     set_parent_process_death_signal(Some(signal))
         .map_err(|error| Failure::of(ConfinementStep::Session, &error.into()))?;
-    Ok(getppid().map(|parent| parent.as_raw_nonzero().get()) == Some(orders.parent))
+    Ok(getppid().map(|parent| parent.as_raw_nonzero().get()) == Some(owner))
 }

@@ -45,13 +45,17 @@ pub use alone::shut_in;
 pub use ground::{CommandNeeds, ConfinementLevel, Degree, SandboxPlaces};
 #[cfg(target_os = "linux")]
 pub use helper::helper;
-pub use orders::{ConfinementStep, Ended, Failure, Lack, MAX_TOLD, Network, ProcessBounds};
+pub use orders::{
+    CommandInput, ConfinementStep, Ended, Failure, Lack, MAX_TOLD, Network, ProcessBounds,
+};
 pub use report::{ReportFile, Reported};
 pub use sandbox::{Confined, Ends, Sandbox};
 #[cfg(target_os = "linux")]
 pub use scratch::ScratchLayers;
 pub use secrets_and_caches::{Tree, TreeWrites};
+#[cfg(target_os = "linux")]
+pub use start::unconfined;
 #[cfg(not(target_os = "linux"))]
-pub use unsupported::{helper, shut_in};
+pub use unsupported::{helper, shut_in, unconfined};
 #[cfg(not(target_os = "linux"))]
 pub use unsupported_scratch::ScratchLayers;

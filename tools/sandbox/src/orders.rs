@@ -16,12 +16,32 @@ pub const MAX_TOLD: usize = 1000;
 pub(crate) struct Orders {
     /// The process that starts the helper; if it is gone, there is nothing to do.
     pub(crate) parent: i32,
+    /// The standard input of the command.
+    pub(crate) input: CommandInput,
     /// The kind of confinement.
     pub(crate) walls: Walls,
     /// The network the command can reach.
     pub(crate) network: Network,
     /// The resources it may use.
     pub(crate) limits: ProcessLimits,
+}
+
+/// The orders for a command that is not confined, but ends with the process that started the helper.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct UnconfinedOrders {
+    /// The process that starts the helper; if it is gone, there is nothing to do.
+    pub(crate) parent: i32,
+    /// The standard input of the command.
+    pub(crate) input: CommandInput,
+}
+
+/// The standard input of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CommandInput {
+    /// Nothing.
+    Nothing,
+    /// The socket that is its standard output.
+    SocketOfOutput,
 }
 
 /// The confinement of a command.

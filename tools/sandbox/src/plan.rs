@@ -114,7 +114,8 @@ impl Ground {
             file_bytes: self.settings.max_file_bytes,
         };
         let parent = rustix::process::getpid().as_raw_nonzero().get();
-        let orders = Orders { parent, walls, network: wanted.network, limits };
+        let CommandNeeds { input, network, .. } = *wanted;
+        let orders = Orders { parent, input, walls, network, limits };
         Ok(Some(WallPlan { orders, env: outside.env, made, scratch }))
     }
 

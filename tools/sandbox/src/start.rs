@@ -1,11 +1,11 @@
-//! Prepares a confined command for its start.
+//! Prepares a command for its start by the helper.
 
 use std::ffi::OsStr;
 use std::io;
 
 use crate::ground::{CommandNeeds, ConfinementLevel, Degree, Ground};
-use crate::helper::OUTER;
-use crate::orders::Walls;
+use crate::helper::{OUTER, UNCONFINED};
+use crate::orders::{CommandInput, UnconfinedOrders, Walls};
 use crate::report::{SELF, handed_over};
 use crate::sandbox::{Confined, Ends};
 
@@ -26,4 +26,14 @@ impl Ground {
         };
         Ok(Some(Confined { program, stdin, env: plan.env, degree, ends, report }))
     }
+}
+
+/// Prepares a command that is not confined, but ends with this process, as does everything it starts; `None` if this system
+/// has no helper.
+pub fn unconfined(input: CommandInput) -> io::Result<Option<Confined>> {
+    let parent = rustix::process::getpid().as_raw_nonzero().get();
+    let (stdin, report) = handed_over(&UnconfinedOrders { parent, input })?;
+    let program = [OsStr::new(SELF), OsStr::new(UNCONFINED)];
+    let (env, degree, ends) = (Vec::new(), Degree::None, Ends::Told);
+    Ok(Some(Confined { program, stdin, env, degree, ends, report }))
 }

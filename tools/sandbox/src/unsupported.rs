@@ -6,13 +6,18 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::ground::{CommandNeeds, ConfinementLevel, Ground};
-use crate::orders::{ConfinementStep, Failure, ProcessBounds};
+use crate::orders::{CommandInput, ConfinementStep, Failure, ProcessBounds};
 use crate::sandbox::{Confined, Sandbox};
 use crate::unsupported_scratch::ScratchLayers;
 
 /// Returns `None`: there is no helper.
 pub fn helper(_: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     None
+}
+
+/// Returns `None`: there is no helper.
+pub fn unconfined(_: CommandInput) -> io::Result<Option<Confined>> {
+    Ok(None)
 }
 
 /// Does nothing.

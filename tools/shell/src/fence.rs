@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use policy::{Confinement, Gaps};
 use sandbox::{
-    CommandNeeds, Confined, ConfinementLevel, ConfinementStep, Failure, Network, Sandbox,
-    ScratchLayers, Tree, TreeWrites,
+    CommandInput, CommandNeeds, Confined, ConfinementLevel, ConfinementStep, Failure, Network,
+    Sandbox, ScratchLayers, Tree, TreeWrites,
 };
 
 /// A predicate on a path.
@@ -63,11 +63,17 @@ impl fmt::Debug for CommandConfinement {
 
 impl CommandConfinement {
     /// Prepares a confined command in `cwd`; `None` if commands are not confined.
-    pub(super) async fn confine(&self, cwd: &Path) -> io::Result<Option<Confined>> {
+    pub(super) async fn confine(
+        &self,
+        cwd: &Path,
+        input: CommandInput,
+    ) -> io::Result<Option<Confined>> {
         let cwd = cwd.to_owned();
         self.blocking(move |fence| {
             let cwd = cwd.canonicalize()?;
-            fence.with_wanted(&cwd, |wanted| fence.sandbox.confine(wanted))?
+            fence.with_wanted(&cwd, |wanted| {
+                fence.sandbox.confine(&CommandNeeds { input, ..*wanted })
+            })?
         })
         .await?
     }
@@ -136,6 +142,7 @@ impl CommandConfinement {
             git_dirs: &*self.git_dirs,
         };
         let (read, network, layers) = (&*self.read, self.network, self.layers.as_deref());
-        Ok(use_it(&CommandNeeds { tree: &tree, cwd, read, network, layers }))
+        let input = CommandInput::Nothing;
+        Ok(use_it(&CommandNeeds { tree: &tree, cwd, input, read, network, layers }))
     }
 }

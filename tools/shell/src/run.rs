@@ -4,24 +4,21 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use sandbox::{Confined, Degree, Ended, Ends, Failure, ReportFile, Reported};
+use rustix::process::Signal;
+use sandbox::{CommandInput, Degree, Failure, Reported};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 use tokio::time::Instant;
-use tools::count::counted;
-
-use super::fence::CommandConfinement;
-use super::leftovers::Noted;
-use super::{CommandLine, Environment};
-use tools::redact::{Redacted, Redactor};
 use tools::relocate::relocate;
+
+use super::captured::Captured;
+use super::fence::CommandConfinement;
+use super::group::{Exit, Group, exit_of, process_of, walls_text};
+use super::{CommandLine, Environment};
 
 /// The options of a run.
 #[derive(Debug, Clone)]
@@ -45,107 +42,6 @@ pub struct RunOptions {
     pub notes: Option<PathBuf>,
     /// The confinement; `None` to run unconfined.
     pub fence: Option<CommandConfinement>,
-}
-
-/// How a command ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Exit {
-    /// Exited with this status.
-    Code(i32),
-    /// Ended by this signal.
-    Signal(i32),
-    /// Killed at its deadline.
-    TimedOut,
-    /// The program does not exist.
-    NotFound,
-    /// The system could not start it; the reason.
-    NotStarted(String),
-}
-
-/// The output of a command, both streams in the order written: all of it, or its head and tail.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Captured {
-    head: Vec<u8>,
-    tail: Vec<u8>,
-    keep: usize,
-    total: u64,
-    masked: usize,
-}
-
-impl Captured {
-    fn new(keep: usize) -> Self {
-        Self { keep, ..Self::default() }
-    }
-
-    fn push(&mut self, bytes: &[u8]) {
-        self.total += bytes.len() as u64;
-        let room = self.keep.saturating_sub(self.head.len()).min(bytes.len());
-        let (head, tail) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
-        self.head.extend_from_slice(head);
-        self.tail.extend_from_slice(tail);
-        // Trimmed in bulk, so at most twice the cap is held.
-        if self.tail.len() > self.keep * 2 {
-            self.tail.drain(..self.tail.len() - self.keep);
-        }
-    }
-
-    /// Returns the size of the whole output, in bytes.
-    pub const fn total(&self) -> u64 {
-        self.total
-    }
-
-    /// Masks the secrets in it.
-    pub fn mask(&mut self, redactor: &Redactor) {
-        let mut masked = |bytes: &[u8]| {
-            let text = String::from_utf8_lossy(bytes);
-            let Redacted { text, count } = redactor.redacted(&text);
-            self.masked += count;
-            text.into_owned().into_bytes()
-        };
-        let left_out = self.total - (self.head.len() + self.tail.len()) as u64;
-        (self.head, self.tail) = if left_out == 0 {
-            // Joined first, to find a secret that is split between head and tail.
-            (masked(&[self.head.as_slice(), &self.tail].concat()), Vec::new())
-        } else {
-            (masked(&self.head), masked(&self.tail))
-        };
-        self.total = left_out + (self.head.len() + self.tail.len()) as u64;
-    }
-
-    /// Returns the number of masked secrets.
-    pub const fn masked(&self) -> usize {
-        self.masked
-    }
-
-    /// Returns the text, with a line in place of the omitted middle. Invalid UTF-8 is replaced.
-    pub fn text(&self) -> String {
-        self.excerpt(self.keep)
-    }
-
-    /// Returns the text before and after the omitted middle; the second is empty if nothing is omitted.
-    pub fn parts(&self) -> (String, String) {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        if self.total == (self.head.len() + self.tail.len()) as u64 {
-            return (text(&[self.head.as_slice(), &self.tail].concat()), String::new());
-        }
-        (text(&self.head), text(&self.tail))
-    }
-
-    /// Like [`Self::text`], with at most `keep` bytes of the start and of the end.
-    pub fn excerpt(&self, keep: usize) -> String {
-        let (head, tail) = (self.head.as_slice(), self.tail.as_slice());
-        let left_out_between = self.total - (head.len() + tail.len()) as u64;
-        let whole = [head, tail].concat();
-        if left_out_between == 0 && whole.len() <= keep * 2 {
-            return String::from_utf8_lossy(&whole).into_owned();
-        }
-        let tail = if tail.is_empty() { head } else { tail };
-        let head = head.get(..keep).unwrap_or(head);
-        let tail = tail.get(tail.len().saturating_sub(keep)..).unwrap_or_default();
-        let left_out = self.total - (head.len() + tail.len()) as u64;
-        let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
-        format!("{head}\n… {} left out …\n{tail}", counted(left_out, "byte"))
-    }
 }
 
 /// The result of a command.
@@ -217,15 +113,12 @@ pub async fn run_heard(
         Ok((mut group, pipe)) => {
             confined = group.degree;
             let exit = attend(&mut group, pipe, options, start, (&mut output, sink)).await;
-            match group.report.take().map(ReportFile::read) {
-                Some(Ok(report)) if exit != Exit::TimedOut => {
-                    reported = report;
-                    reported_exit(&reported)
-                }
-                Some(Err(error)) if exit != Exit::TimedOut => {
-                    Exit::NotStarted(format!("the sandbox's report cannot be read: {error}"))
-                }
-                Some(Ok(_) | Err(_)) | None => exit,
+            if exit == Exit::TimedOut {
+                exit
+            } else {
+                let (exit, report) = group.told(exit);
+                reported = report;
+                exit
             }
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Exit::NotFound,
@@ -233,23 +126,6 @@ pub async fn run_heard(
     };
     let Reported { discarded, failed: walls_failed, .. } = reported;
     CommandOutcome { exit, output, elapsed: start.elapsed(), confined, discarded, walls_failed }
-}
-
-fn walls_text(failure: &Failure) -> String {
-    format!("cannot set up the sandbox: {failure}; run `deepseek doctor` to check it")
-}
-
-/// Determines from its report how a confined command ended.
-fn reported_exit(report: &Reported) -> Exit {
-    const NO_SUCH_FILE: i32 = 2;
-    match (&report.failed, report.not_started, report.ended) {
-        (Some(failure), ..) => Exit::NotStarted(walls_text(failure)),
-        (None, Some(NO_SUCH_FILE), _) => Exit::NotFound,
-        (None, Some(errno), _) => Exit::NotStarted(io::Error::from_raw_os_error(errno).to_string()),
-        (None, None, Some(Ended::Code(code))) => exit_of_code(code),
-        (None, None, Some(Ended::Signal(signal))) => Exit::Signal(signal),
-        (None, None, None) => Exit::NotStarted("the sandbox ended before the command".to_owned()),
-    }
 }
 
 /// Starts the command. Returns it with the reading end of the pipe that both its streams go to.
@@ -265,7 +141,7 @@ async fn start_group(
         _ => vec!["sh".into(), "-c".into(), command.text().into()],
     };
     let confined = match &options.fence {
-        Some(fence) => fence.confine(&options.cwd).await?,
+        Some(fence) => fence.confine(&options.cwd, CommandInput::Nothing).await?,
         None => None,
     };
     let mut process = process_of(words, confined.as_ref());
@@ -281,56 +157,8 @@ async fn start_group(
             process.env_remove(name);
         }
     }
-    let degree = confined.as_ref().map_or(Degree::None, |confined| confined.degree);
-    let (ends, report) = apply_confinement(&mut process, confined);
-    let child = process.spawn()?;
-    // `process` still holds the write ends; the pipe closes only when they are dropped.
-    drop(process);
-    let pipe = pipe::Receiver::from_owned_fd(reader.into())?;
-    let leader = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-    let noted = leader.zip(options.notes.as_ref()).and_then(|(it, dir)| Noted::new(dir, it, ends));
-    Ok((Group { child, leader, degree, ends, report, _noted: noted }, pipe))
-}
-
-/// Returns the process to start: the command itself, or the helper that confines it.
-fn process_of(words: Vec<OsString>, confined: Option<&Confined>) -> Command {
-    let first = confined.into_iter().flat_map(|confined| confined.program).map(OsString::from);
-    let mut all = first.chain(words);
-    let mut process = Command::new(all.next().unwrap_or_default());
-    process.args(all);
-    process
-}
-
-/// Variables naming directories that are elsewhere in the sandbox. Without the variable, programs use the default
-/// place, which exists there.
-const NAMING_PLACES: [&str; 9] = [
-    "GOCACHE",
-    "TEMP",
-    "TEMPDIR",
-    "TMP",
-    "XDG_CACHE_HOME",
-    "XDG_CONFIG_HOME",
-    "XDG_DATA_HOME",
-    "XDG_RUNTIME_DIR",
-    "XDG_STATE_HOME",
-];
-
-/// Adjusts a process for its confinement. Without one it gets its own process group, which the helper otherwise creates
-/// itself.
-fn apply_confinement(
-    process: &mut Command,
-    confined: Option<Confined>,
-) -> (Ends, Option<ReportFile>) {
-    let Some(Confined { stdin, env, ends, report, .. }) = confined else {
-        process.stdin(Stdio::null()).process_group(0).kill_on_drop(true);
-        return (Ends::Killed, None);
-    };
-    process.stdin(stdin).envs(env).kill_on_drop(ends == Ends::Killed);
-    // They name directories that do not exist in the sandbox.
-    for name in NAMING_PLACES {
-        process.env_remove(name);
-    }
-    (ends, Some(report))
+    let group = Group::start(process, confined, options.notes.as_deref())?;
+    Ok((group, pipe::Receiver::from_owned_fd(reader.into())?))
 }
 
 /// The variables that git considers local to a repository (`git rev-parse --local-env-vars`), except its configuration.
@@ -357,42 +185,6 @@ fn moved_env(process: &mut Command, env: &Environment, from: &Path, to: &Path) {
         if let Some(moved) = relocate(value.as_bytes(), from, to) {
             process.env(name, OsStr::from_bytes(&moved));
         }
-    }
-}
-
-/// A child and everything it started. Dropping it ends them all.
-struct Group {
-    child: Child,
-    leader: Option<Pid>,
-    degree: Degree,
-    ends: Ends,
-    report: Option<ReportFile>,
-    _noted: Option<Noted>,
-}
-
-impl Group {
-    /// Signals the whole group, even if its leader is gone.
-    fn signal(&self, signal: Signal) {
-        if let Some(leader) = self.leader {
-            // It may be gone already, which is fine.
-            kill_process_group(leader, signal).ok();
-        }
-    }
-
-    /// Ends the whole group.
-    fn end(&self) {
-        match (self.ends, self.leader) {
-            (Ends::Told, Some(helper)) => {
-                kill_process(helper, Signal::USR1).ok();
-            }
-            (Ends::Killed, _) | (Ends::Told, None) => self.signal(Signal::KILL),
-        }
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.end();
     }
 }
 
@@ -450,26 +242,6 @@ fn take(
             sink(read);
             true
         }
-    }
-}
-
-/// Converts an exit status.
-fn exit_of(status: io::Result<ExitStatus>) -> Exit {
-    match status {
-        Ok(status) => match (status.code(), status.signal()) {
-            (Some(code), _) => exit_of_code(code),
-            (None, Some(signal)) => Exit::Signal(signal),
-            (None, None) => Exit::NotStarted("ended without a status".to_owned()),
-        },
-        Err(error) => Exit::NotStarted(error.to_string()),
-    }
-}
-
-/// Converts an exit code; a shell exits with 127 if the program does not exist.
-const fn exit_of_code(code: i32) -> Exit {
-    match code {
-        127 => Exit::NotFound,
-        code => Exit::Code(code),
     }
 }
 

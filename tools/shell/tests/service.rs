@@ -1,0 +1,376 @@
+//! Services as real processes, at each level of confinement that this machine allows. The test binary is its own helper and
+//! its own owner of services that is killed, so it has no other harness.
+
+#![cfg(target_os = "linux")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test reports by printing and panics"
+)]
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, BufRead as _, BufReader as Lines, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::SandboxMode;
+use deepseek_shell::{
+    CommandConfinement, Environment, Exit, Service, ServiceOptions, start_service,
+};
+use sandbox::{Degree, Network, Sandbox, SandboxPlaces, TreeWrites};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::UnixStream;
+use tools::worker_process::worker_process;
+
+/// Longer than anything here takes; only a failed test waits so long.
+const HANGS: Duration = Duration::from_mins(1);
+/// The first word of the command line of an owner that is killed.
+const OWNER: &str = "--owner";
+/// The sandbox modes to test.
+const MODES: [(&str, SandboxMode); 3] =
+    [("auto", SandboxMode::Auto), ("floor", SandboxMode::Floor), ("off", SandboxMode::Off)];
+
+type Test = fn(&Site);
+
+const TESTS: [(&str, Test); 9] = [
+    ("a_service_answers_line_by_line", answers),
+    ("it_has_exactly_the_variables_it_is_given", environment),
+    ("other_programs_can_read_and_write_the_socket", other_programs),
+    ("a_flood_on_standard_error_holds_nothing_up", flood),
+    ("a_missing_program_is_told", missing),
+    ("the_exit_of_a_service_is_told", exit),
+    ("an_orderly_end_grows_harsher", orderly_end),
+    ("writes_in_the_tree_are_discarded", discarded),
+    ("nothing_outlives_a_dropped_or_killed_owner", ended),
+];
+
+fn main() -> ExitCode {
+    if let Some(code) = sandbox::helper(std::env::args_os()) {
+        return code;
+    }
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let [owner, mode, dir, script] = words.as_slice()
+        && owner == OWNER
+    {
+        own(mode, Path::new(dir), script);
+    }
+    let filters: Vec<&String> = words.iter().filter(|word| !word.starts_with('-')).collect();
+    let is_wanted = |name: &str| filters.is_empty() || filters.iter().any(|it| name.contains(*it));
+    let mut failed = false;
+    for (name, test) in TESTS.into_iter().filter(|(name, _)| is_wanted(name)) {
+        for mode in MODES {
+            let passed = std::thread::spawn(move || Site::at(mode).as_ref().map(test)).join();
+            failed |= passed.is_err();
+            let result = match passed {
+                Ok(Some(())) => "ok",
+                Ok(None) => "skipped: this machine does not confine commands so far",
+                Err(_) => "FAILED",
+            };
+            println!("test {name} ({}) ... {result}", mode.0);
+        }
+    }
+    ExitCode::from(u8::from(failed))
+}
+
+/// A tree for services, and what confines them.
+struct Site {
+    mode: &'static str,
+    dir: tempfile::TempDir,
+    options: ServiceOptions,
+}
+
+fn options(mode: SandboxMode, dir: &Path) -> ServiceOptions {
+    let root = dir.join("tree").canonicalize().unwrap();
+    let mut settings = config::resolve_layers(&config::Inputs::default()).unwrap().config.sandbox;
+    settings.mode = mode;
+    let vars = ["PATH", "HOME", "PYENV_ROOT"];
+    let vars = vars.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
+    let env = Environment { vars: Arc::new(vars.collect()) };
+    let places = SandboxPlaces {
+        home: env.vars.get("HOME").map(PathBuf::from),
+        workspace: root.clone(),
+        private: dir.join("private"),
+        vars: env.vars.as_ref().clone(),
+        passed: env.vars.as_ref().clone(),
+        kept: Vec::new(),
+    };
+    let fence = CommandConfinement {
+        sandbox: Arc::new(Sandbox::new(settings, places)),
+        tree: root.clone(),
+        at: root.clone(),
+        writes: TreeWrites::Discarded,
+        read: Vec::new(),
+        network: Network::Own,
+        is_secret: Arc::new(|_| false),
+        is_unseen: Arc::new(|_| false),
+        git_dirs: Arc::new(|_| Vec::new()),
+        layers: None,
+    };
+    ServiceOptions {
+        cwd: root,
+        env,
+        fence: Some(fence),
+        notes: None,
+        kill_grace: HANGS,
+        keep_stderr_bytes: 1000,
+    }
+}
+
+impl Site {
+    /// Sets up a site; `None` if commands cannot be confined so far here.
+    fn at((mode, as_set): (&'static str, SandboxMode)) -> Option<Self> {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("tree")).unwrap();
+        let options = options(as_set, dir.path());
+        let site = Self { mode, dir, options };
+        let level = site.options.fence.as_ref().unwrap().sandbox.level();
+        (level.degree() == site.degree()).then_some(site)
+    }
+
+    fn degree(&self) -> Degree {
+        match self.mode {
+            "auto" => Degree::Full,
+            "floor" => Degree::Floor,
+            _ => Degree::None,
+        }
+    }
+
+    /// Returns whether a program is there.
+    fn has(&self, program: &str) -> bool {
+        self.options.env.finds(program)
+    }
+
+    fn run<F: Future<Output = ()>>(&self, test: F) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let ended = runtime.block_on(async { tokio::time::timeout(HANGS, test).await });
+        assert!(ended.is_ok(), "{}: it hangs", self.mode);
+    }
+}
+
+fn words(words: &[&str]) -> Vec<OsString> {
+    words.iter().map(OsString::from).collect()
+}
+
+async fn start(line: &[&str], options: &ServiceOptions) -> (Service, BufReader<UnixStream>) {
+    let mut service = start_service(&words(line), options).await.unwrap();
+    let stream = service.take_stream().unwrap();
+    assert!(service.take_stream().is_none(), "it is given once");
+    (service, BufReader::new(stream))
+}
+
+async fn line(stream: &mut BufReader<UnixStream>) -> String {
+    let mut line = String::new();
+    stream.read_line(&mut line).await.unwrap();
+    line
+}
+
+async fn asked(stream: &mut BufReader<UnixStream>, question: &str) -> String {
+    stream.write_all(format!("{question}\n").as_bytes()).await.unwrap();
+    line(stream).await
+}
+
+/// Answers each line.
+const ECHO: &str = "while read line; do echo \"got $line\"; done";
+
+fn answers(site: &Site) {
+    site.run(async {
+        let (mut service, mut stream) = start(&["sh", "-c", ECHO], &site.options).await;
+        assert_eq!(service.degree(), site.degree());
+        for n in 0..100 {
+            assert_eq!(asked(&mut stream, &n.to_string()).await, format!("got {n}\n"));
+        }
+        assert_eq!(service.exited(), None);
+        stream.shutdown().await.unwrap();
+        assert_eq!(line(&mut stream).await, "", "its output ends with it");
+        assert_eq!(service.wait().await.exit, Exit::Code(0));
+        assert_eq!(service.exited().unwrap().exit, Exit::Code(0));
+        assert_eq!(service.wait().await.exit, Exit::Code(0), "it is told again");
+    });
+}
+
+fn environment(site: &Site) {
+    site.run(async {
+        let (_service, mut stream) = start(&["env"], &site.options).await;
+        let mut text = String::new();
+        stream.read_to_string(&mut text).await.unwrap();
+        let names: Vec<&str> =
+            text.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
+        assert!(names.contains(&"PATH") && !names.contains(&"CARGO_MANIFEST_DIR"), "{names:?}");
+        if site.degree() == Degree::None {
+            let mut given: Vec<&str> = site.options.env.vars.keys().map(String::as_str).collect();
+            let mut names = names;
+            (given.sort_unstable(), names.sort_unstable());
+            assert_eq!(names, given);
+        }
+    });
+}
+
+fn other_programs(site: &Site) {
+    const NODE: &str = r#"
+        let text = "";
+        process.stdin.on("data", (data) => {
+            text += data;
+            for (let at; (at = text.indexOf("\n")) >= 0; text = text.slice(at + 1))
+                process.stdout.write("got " + text.slice(0, at) + "\n");
+        });
+        process.stdin.on("end", () => process.stdout.write("bye\n"));
+    "#;
+    const PYTHON: &str =
+        "import sys\nfor line in sys.stdin: print('got', line.strip(), flush=True)\nprint('bye')";
+    for program in [["node", "-e", NODE], ["python3", "-c", PYTHON]] {
+        if !site.has(program[0]) {
+            continue;
+        }
+        site.run(async {
+            let (mut service, stream) = start(&program, &site.options).await;
+            let (mut reader, mut writer) = tokio::io::split(stream);
+            // Longer than what any buffer between holds, in both directions at once.
+            let question = "x".repeat(1 << 20);
+            let asks = async {
+                for _ in 0..8 {
+                    writer.write_all(format!("{question}\n").as_bytes()).await.unwrap();
+                }
+                writer.shutdown().await.unwrap();
+            };
+            let mut text = String::new();
+            let hears = reader.read_to_string(&mut text);
+            let ((), heard) = tokio::join!(asks, hears);
+            heard.unwrap();
+            let answers = format!("got {question}\n").repeat(8) + "bye\n";
+            assert!(text == answers, "{}: {} bytes", program[0], text.len());
+            assert_eq!(service.wait().await.exit, Exit::Code(0), "{}", service.stderr_text());
+        });
+    }
+}
+
+fn flood(site: &Site) {
+    const FLOODS: &str = "echo first >&2; head -c 50000000 /dev/zero >&2; echo last >&2; read line; echo \"got $line\"; cat";
+    site.run(async {
+        let (mut service, mut stream) = start(&["sh", "-c", FLOODS], &site.options).await;
+        assert_eq!(asked(&mut stream, "x").await, "got x\n");
+        drop(stream);
+        assert_eq!(service.wait().await.exit, Exit::Code(0));
+        let text = service.stderr_text();
+        assert!(text.starts_with("first\n") && text.ends_with("last\n"), "{} bytes", text.len());
+        assert!(text.len() < 3000, "{} bytes", text.len());
+    });
+}
+
+fn missing(site: &Site) {
+    site.run(async {
+        let (mut service, mut stream) = start(&["no-such-program-here"], &site.options).await;
+        assert_eq!(line(&mut stream).await, "");
+        let end = service.wait().await;
+        assert_eq!((end.exit, end.walls_failed), (Exit::NotFound, None));
+        let nowhere = ServiceOptions { cwd: "/no/such/dir".into(), ..site.options.clone() };
+        let error = start_service(&words(&["true"]), &nowhere).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    });
+}
+
+fn exit(site: &Site) {
+    site.run(async {
+        for (script, exit) in
+            [("echo why >&2; exit 3", Exit::Code(3)), ("echo why >&2; kill -9 $$", Exit::Signal(9))]
+        {
+            let (mut service, _stream) = start(&["sh", "-c", script], &site.options).await;
+            assert_eq!(service.wait().await.exit, exit);
+            assert_eq!(service.stderr_text(), "why\n");
+        }
+    });
+}
+
+fn orderly_end(site: &Site) {
+    site.run(async {
+        let (service, stream) = start(&["sh", "-c", ECHO], &site.options).await;
+        drop(stream);
+        assert_eq!(service.end().await.exit, Exit::Code(0), "the end of its input");
+        // What does not end by itself takes the time of grace; this is no deadline for anything that happens.
+        let options =
+            ServiceOptions { kill_grace: Duration::from_millis(50), ..site.options.clone() };
+        for (script, exit) in [
+            ("trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done", Exit::Code(7)),
+            ("trap '' TERM; echo ready; while :; do sleep 0.01; done", Exit::TimedOut),
+        ] {
+            let (service, mut stream) = start(&["sh", "-c", script], &options).await;
+            assert_eq!(line(&mut stream).await, "ready\n");
+            drop(stream);
+            let end = service.end().await;
+            // On a busy machine, it may take longer than its time of grace.
+            assert!(end.exit == exit || end.exit == Exit::TimedOut, "{end:?}");
+        }
+    });
+}
+
+fn discarded(site: &Site) {
+    const WRITES: &str = "read line; echo x 2>/dev/null > written; echo done; read line";
+    let written = site.options.cwd.join("written");
+    site.run(async {
+        let (mut service, mut stream) = start(&["sh", "-c", WRITES], &site.options).await;
+        assert_eq!(asked(&mut stream, "write").await, "done\n");
+        assert_eq!(written.exists(), site.degree() == Degree::None);
+        drop(stream);
+        let end = service.wait().await;
+        let is_full = site.degree() == Degree::Full;
+        assert_eq!(end.discarded, [Path::new("written")].repeat(usize::from(is_full)));
+    });
+}
+
+/// Returns whether a process has this word on its command line.
+fn runs(word: &str) -> bool {
+    let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| Some(entry.ok()?.path()));
+    let mut lines =
+        processes.filter_map(|process| fs::read_to_string(process.join("cmdline")).ok());
+    lines.any(|line| line.split('\0').any(|part| part == word))
+}
+
+/// Waits until no process has this word on its command line.
+fn await_end_of(word: &str) {
+    let began = std::time::Instant::now();
+    while runs(word) {
+        assert!(began.elapsed() < HANGS, "{word} still runs");
+        std::thread::yield_now();
+    }
+}
+
+fn ended(site: &Site) {
+    let word = format!("{}00{}", 7000 + site.mode.len(), std::process::id());
+    // One that stays in the group, and one that leaves it and loses its parent.
+    let script = format!(
+        "sleep {word} & (setsid sleep {word} &); until [ $(pgrep -fxc 'sleep {word}') = 2 ]; do :; done; echo ready; cat"
+    );
+    site.run(async {
+        let (service, mut stream) = start(&["sh", "-c", &script], &site.options).await;
+        assert_eq!(line(&mut stream).await, "ready\n");
+        assert!(runs(&word));
+        drop(service);
+        assert_eq!(line(&mut stream).await, "", "its output ends with it");
+    });
+    await_end_of(&word);
+    let mut owner = worker_process(OWNER).unwrap();
+    owner.args([site.mode.as_ref(), site.dir.path().as_os_str(), script.as_ref()]);
+    owner.envs(site.options.env.vars.iter()).stderr(Stdio::inherit());
+    let mut owner = owner.spawn().unwrap();
+    let mut said = String::new();
+    Lines::new(owner.stdout.take().unwrap()).read_line(&mut said).unwrap();
+    assert_eq!(said, "ready\n");
+    assert!(runs(&word));
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    await_end_of(&word);
+}
+
+/// The process that is killed: starts a service, passes on what it says, and stays.
+fn own(mode: &str, dir: &Path, script: &str) -> ! {
+    let mode = MODES.into_iter().find(|(name, _)| *name == mode).unwrap().1;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (_service, mut stream) = start(&["sh", "-c", script], &options(mode, dir)).await;
+        println!("{}", line(&mut stream).await.trim());
+        io::stdout().flush().unwrap();
+        std::future::pending().await
+    })
+}
