@@ -9,6 +9,7 @@ pub(crate) mod look_or_answer;
 pub(crate) mod look_result;
 pub mod own_tools;
 pub mod programs;
+pub mod server_tools;
 pub mod shown_lines;
 pub(crate) mod tool_call;
 pub(crate) mod trial;

@@ -37,6 +37,7 @@ use tools::redact::Redactor;
 
 use crate::calls::admission::Admission;
 use crate::calls::steering::Steering;
+use crate::looks::server_tools::ServerTools;
 use crate::mailbox::{WaitLog, Waits};
 use crate::run::effect::Effect;
 use crate::run::offline::Offline;
@@ -92,6 +93,8 @@ pub struct Run {
     pub redactor: Redactor,
     /// How commands are confined.
     pub sandbox: Arc<Sandbox>,
+    /// Servers of tools, and which tools this request has found.
+    pub server_tools: ServerTools,
     /// The directory for verification results that are kept between runs.
     pub cache: PathBuf,
     /// Whether the user can be asked.

@@ -167,7 +167,9 @@ impl Drive {
         if let Some(warning) = warning {
             render::warn(&format!("warning: {warning}"));
         }
+        let servers = around.servers(&workspace, config)?;
         let setup = Setup {
+            servers,
             workspace,
             session_dir: state.join("sessions").join(&id),
             cache: own.join("verify"),

@@ -14,6 +14,7 @@ use front::paint::{Background, Paint};
 use front::run_view::Commits;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use mcp::Servers;
 use orchestrator::workspace::places::WorkspacePlaces;
 use sandbox::Sandbox;
 use shell::Environment;
@@ -423,6 +424,15 @@ impl Surroundings {
     pub(crate) fn seen_by_commands(&self, config: &Config) -> Environment {
         let keys = ["DEEPSEEK_API_KEY", config.llm.api_key_env.as_str()];
         Environment::of(&self.vars, &config.commands.env, &keys)
+    }
+
+    /// Returns the servers of tools for a workspace. Their entries may name every variable but those of the API key.
+    pub(crate) fn servers(&self, workspace: &Path, config: &Config) -> Result<Servers, CliError> {
+        let keys = ["DEEPSEEK_API_KEY", config.llm.api_key_env.as_str()];
+        let mut variables = self.vars.clone();
+        variables.retain(|name, _| !keys.contains(&name.as_str()));
+        let of_user = config.mcp.servers.clone();
+        Ok(Servers::new(workspace, of_user, &self.state_dir()?, variables))
     }
 
     /// Returns a redactor for the secret values in the environment.

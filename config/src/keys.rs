@@ -21,6 +21,9 @@ const NAMED: [(&str, &str, &str); 3] = [
     ("projects.", "", "node"),
 ];
 
+/// The table of servers: their names and most of their keys are free.
+pub(crate) const SERVERS: &str = "mcp.servers.";
+
 /// Replaces the free names in a key by names that the defaults have.
 pub(crate) fn template(key: &str) -> String {
     if let Some((table, name)) = FREE_KEYS.iter().find(|(table, _)| key.starts_with(table)) {

@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
 use crate::guard::{guard, trust, with};
-use crate::keys::{insert, join_key, leaf_settings, lookup, template};
+use crate::keys::{SERVERS, insert, join_key, leaf_settings, lookup, template};
 use crate::lists::fill_lists;
 use crate::misfit::misfit;
 use crate::other_names::renamed;
@@ -81,7 +81,7 @@ impl Settings {
     pub fn resuming(self, record: &str) -> Option<Self> {
         let mut table = Table::try_from(recorded(record)?).ok()?;
         for (key, value, source) in &self.values {
-            if matches!(source, Source::Flag(_)) || key == "llm.base_url" {
+            if matches!(source, Source::Flag(_)) || is_left_out(key) {
                 insert(&mut table, key, value.clone());
             }
         }
@@ -169,12 +169,20 @@ pub fn resolve_layers(inputs: &Inputs) -> Result<Settings, ConfigError> {
     Ok(Settings { config, warnings, trust, values })
 }
 
-/// Returns the configuration as text for [`recorded`] to read back. The provider's address is left out: readers of
-/// records have no need of it.
+/// What is left out of records, as readers have no need of it: the provider's address, and servers, which may name secrets.
+const LEFT_OUT: [(&str, &str); 2] = [("llm", "base_url"), ("mcp", "servers")];
+
+fn is_left_out(key: &str) -> bool {
+    key.starts_with(SERVERS) || LEFT_OUT.iter().any(|(table, name)| key == join_key(table, name))
+}
+
+/// Returns the configuration as text for [`recorded`] to read back, without what is left out of records.
 pub fn to_record(config: &Config) -> String {
     let mut table = Table::try_from(config).unwrap_or_default();
-    if let Some(llm) = table.get_mut("llm").and_then(Value::as_table_mut) {
-        llm.remove("base_url");
+    for (inner, name) in LEFT_OUT {
+        if let Some(inner) = table.get_mut(inner).and_then(Value::as_table_mut) {
+            inner.remove(name);
+        }
     }
     table.to_string()
 }
@@ -331,7 +339,9 @@ fn check_profile<'a>(
 
 /// Checks that the key exists; tables with free names are described by one of their entries.
 pub(crate) fn check_known(setting: &LayerSetting, defaults: &Table) -> Result<(), ConfigError> {
-    if lookup(defaults, &template(&setting.key)).is_some_and(|value| !value.is_table())
+    // What a server may have is known to its schema.
+    if setting.key.starts_with(SERVERS)
+        || lookup(defaults, &template(&setting.key)).is_some_and(|value| !value.is_table())
         || (setting.value.as_table().is_some_and(Table::is_empty)
             && lookup(defaults, &setting.key).is_some_and(Value::is_table))
     {

@@ -6,6 +6,7 @@
 mod agent_loop;
 mod commands;
 mod dialect;
+mod mcp;
 mod model;
 mod policy;
 mod routing;
@@ -21,6 +22,7 @@ pub use self::commands::{Commands, Complaints, ProjectKind, TestCommand};
 pub use self::dialect::{
     Dialect, FinishReasons, Parameter, UsageFields, by_pattern, matches_pattern,
 };
+pub use self::mcp::{Mcp, McpServer};
 pub use self::model::{Effort, ImageSettings, Llm, ModelRole, Peak, Price};
 pub use self::policy::{Approval, Mode, Policy};
 pub use self::routing::{
@@ -62,6 +64,8 @@ pub struct Config {
     pub checkpoints: Checkpoints,
     /// How a task is split into lanes.
     pub lanes: Lanes,
+    /// Tools of others, which servers of the Model Context Protocol provide.
+    pub mcp: Mcp,
     /// Workspaces whose own configuration may widen policy and set keys or base URLs.
     pub trust: Trust,
     /// The terminal.

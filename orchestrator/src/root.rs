@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use actors::calls::admission::Admission;
+use actors::looks::server_tools::ServerTools;
 use actors::mailbox::WaitLog;
 use actors::run::Run;
 use actors::run::offline::Offline;
@@ -40,9 +41,11 @@ use lanes::crew::CrewReport;
 use lanes::lane::worktrees::Claim;
 use lanes::team::TeamReport;
 use lanes::team::split::team_plan::TeamPlan;
+use mcp::Servers;
 use missions::card::SealedCard;
 use missions::execution::Execution;
 use model::ChatModel;
+use policy::ToolKind;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SpawnErr, SupervisionEvent};
 use sandbox::Sandbox;
 use shell::{CommandLine, Environment};
@@ -94,6 +97,8 @@ pub struct Setup {
     pub redactor: Redactor,
     /// How commands are confined.
     pub sandbox: Arc<Sandbox>,
+    /// Servers of tools.
+    pub servers: Servers,
     /// The prompts for models.
     pub prompts: Prompts,
     /// Whether the user can be asked.
@@ -160,6 +165,13 @@ pub(crate) enum Msg {
     KeepTo {
         config: Arc<Config>,
         reply: RpcReplyPort<Result<(), TermsError>>,
+    },
+    /// A call of a server's tool.
+    PermitTool {
+        scope: Scope,
+        kind: ToolKind,
+        call: String,
+        reply: RpcReplyPort<Result<(), Denied>>,
     },
     /// The patch of a lane, before it is written to its worktree.
     Approve {
@@ -316,6 +328,7 @@ impl Actor for OrchestratorActor {
             env,
             redactor,
             sandbox,
+            servers,
             attendance,
             ..
         } = setup;
@@ -346,6 +359,7 @@ impl Actor for OrchestratorActor {
                 env,
                 redactor,
                 sandbox,
+                server_tools: ServerTools::new(servers),
                 cache,
                 attendance,
                 conversation: session.as_str().into(),
@@ -418,6 +432,9 @@ impl Actor for OrchestratorActor {
             Msg::KeepTo { config, reply } => answer(reply, state.keep_to(config).await),
             Msg::Approve { scope, patch, changes, reply } => {
                 state.approve(&myself, &scope, (patch, changes), reply);
+            }
+            Msg::PermitTool { scope, kind, call, reply } => {
+                state.permit_tool(&myself, &scope, (kind, call), reply);
             }
             Msg::StartAutopilot { setup, reply } => {
                 state.start_autopilot(&myself, *setup, reply).await;

@@ -11,7 +11,7 @@ use patch::PutAside;
 use sandbox::Degree;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolbox::OwnTool;
+use toolbox::{OwnTool, ServerTool};
 use tree::{FileHash, RepoPath, Settlement, TreeId};
 
 use crate::amounts::{Allowance, Amount};
@@ -31,7 +31,7 @@ use crate::seen::SeenFile;
 use crate::team::{EndedLane, Other, PlannedLane};
 use crate::words::{
     AnsweredCard, CardAnswer, CompactedBy, DeniedBy, EffectToApprove, IntentBy, MissionPhase,
-    ProgramEnd, RequestIntent, ResearchStep, Role, SessionState, Side,
+    ProgramEnd, RequestIntent, ResearchStep, Role, SessionState, Side, ToolCallEnd,
 };
 use crate::write_failure::WriteFailure;
 
@@ -487,6 +487,40 @@ pub enum Event {
     ToolsFound {
         /// The tools.
         tools: Vec<OwnTool>,
+    },
+    /// Tools of servers were found, which models may call.
+    #[serde(rename = "ServerToolsFound@v1")]
+    ServerToolsFound {
+        /// The tools of approved servers.
+        tools: Vec<ServerTool>,
+        /// The servers that cannot be used, each with the reason and what to do.
+        unusable: Vec<Wording>,
+    },
+    /// A tool of a server is called.
+    #[serde(rename = "ServerToolCalled@v1")]
+    ServerToolCalled {
+        /// The role that calls it.
+        role: AgentRole,
+        /// The server.
+        server: String,
+        /// The name of the tool for models.
+        tool: String,
+        /// The arguments, with secrets masked, as they are sent.
+        arguments: String,
+    },
+    /// A call of a server's tool ended.
+    #[serde(rename = "ServerToolAnswered@v1")]
+    ServerToolAnswered {
+        /// The server.
+        server: String,
+        /// The name of the tool for models.
+        tool: String,
+        /// How it ended.
+        end: ToolCallEnd,
+        /// How long it took, in milliseconds.
+        elapsed_ms: u64,
+        /// The whole answer, or why there is none, with secrets masked.
+        told: Blob,
     },
     /// A model asked the user what a request means.
     #[serde(rename = "UserAsked@v1")]

@@ -84,6 +84,8 @@ pub enum Proposal {
     Command(String, Holds),
     /// A command that needs the network.
     Network(String),
+    /// A call of a server's tool, with its arguments.
+    Tool(String),
     /// A mission, by its card.
     Mission(String),
 }

@@ -228,6 +228,8 @@ pub enum EffectToApprove {
     Command(String),
     /// Network access for a command, as written.
     Network(String),
+    /// A call of a server's tool, with its arguments.
+    Tool(String),
 }
 
 impl fmt::Display for EffectToApprove {
@@ -236,8 +238,23 @@ impl fmt::Display for EffectToApprove {
             Self::Patch(id) => write!(f, "patch {}", short_id(id)),
             Self::Command(text) => write!(f, "`{text}`"),
             Self::Network(text) => write!(f, "the network for `{text}`"),
+            Self::Tool(text) => write!(f, "the call {text}"),
         }
     }
+}
+
+/// How the call of a server's tool ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolCallEnd {
+    /// The tool answered.
+    Answered,
+    /// The tool answered that it failed.
+    Failed,
+    /// It was not carried out.
+    Refused,
+    /// Whether it was carried out is not known.
+    Unknown,
 }
 
 /// Who denied an effect.

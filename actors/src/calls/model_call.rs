@@ -533,7 +533,7 @@ mod tests {
     async fn a_stage_chooses_its_tools_and_changes_neither_mode_nor_reasoning() {
         for (mode, thinks, run) in choices() {
             for role in AgentRole::ALL {
-                for offers in [Vec::new(), toolbox::offers(toolbox::tools(), &[])] {
+                for offers in [Vec::new(), toolbox::offers(toolbox::tools(), &[], &[])] {
                     let (caller, count) = (Caller::of(&run, role), offers.len());
                     let dialogue = Dialogue::new("s".to_owned(), &run.redactor).offering(offers);
                     let all = [

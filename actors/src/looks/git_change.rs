@@ -71,6 +71,8 @@ pub(crate) async fn answer_git_look(
         | Look::Query { .. }
         | Look::Program { .. }
         | Look::Own { .. }
+        | Look::ServerTool { .. }
+        | Look::FindTool { .. }
         | Look::Ask { .. } => return None,
     };
     if commands.run.config().policy.mode == Mode::Plan {

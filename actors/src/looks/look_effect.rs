@@ -23,6 +23,7 @@ use crate::looks::git_change;
 use crate::looks::look_result::LookResult;
 use crate::looks::own_tools;
 use crate::looks::programs::Programs;
+use crate::looks::server_tools;
 use crate::looks::shown_lines::{self, ShownRange};
 use crate::looks::trial;
 use crate::run::Run;
@@ -66,6 +67,10 @@ pub(crate) async fn asked_elsewhere(
             Some(trial::tried(sources.commands, caller.role, command, commands).await?)
         } else if let Look::Own { name, arguments } = look {
             Some(own_tools::call_own_tool(sources, name, arguments).await?)
+        } else if let Look::ServerTool { name, arguments } = look {
+            Some(server_tools::call_server_tool(sources, caller.role, name, arguments).await?)
+        } else if let Look::FindTool { words } = look {
+            Some(server_tools::find(&caller.run, caller.role, words))
         } else if let Look::Program { program, paths } = look {
             let said = match sources.programs {
                 Some(programs) => programs.run(program, paths).await?,
@@ -249,7 +254,15 @@ impl Eyes<'_> {
                 if failed && matches!(look, Look::Own { .. }) { Err(told) } else { Ok(told) }
             }
             // The tool call already contains the question or program.
-            LookResult::Told(text) if matches!(look, Look::Ask { .. } | Look::Program { .. }) => {
+            LookResult::Told(text)
+                if matches!(
+                    look,
+                    Look::Ask { .. }
+                        | Look::Program { .. }
+                        | Look::ServerTool { .. }
+                        | Look::FindTool { .. }
+                ) =>
+            {
                 Ok(within(&text, room))
             }
             LookResult::Told(text)
@@ -269,7 +282,7 @@ impl Eyes<'_> {
                 let text = within(text.trim_end(), room);
                 Ok(self.prompts.render(Prompt::LookFound, &[("what", look), ("found", &text)]))
             }
-            LookResult::Nothing(why) => Err(why),
+            LookResult::Nothing(why) => Err(within(&why, room)),
         }
     }
 
@@ -322,6 +335,8 @@ impl Eyes<'_> {
             Look::Run { .. }
             | Look::Program { .. }
             | Look::Own { .. }
+            | Look::ServerTool { .. }
+            | Look::FindTool { .. }
             | Look::Ask { .. }
             | Look::GitStatus
             | Look::GitDiff { .. }

@@ -26,6 +26,7 @@ use tree::{Entry, RepoPath, TreeError};
 use crate::Unanswered;
 use crate::calls::model_call::Caller;
 use crate::looks::look_effect::LookSources;
+use crate::looks::server_tools::with_server_tools;
 use crate::roles::role_host::{RoleHost, RoleWork};
 use crate::run::Run;
 use crate::run::command_runner::CommandRunner;
@@ -185,6 +186,7 @@ impl ArchitectSetup {
         let prompts = self.caller.prompts();
         let max_files = &self.bounds().max_files_per_iteration;
         let instructions = prompts.render(Prompt::Architect, &[("max_files", max_files)]);
+        let instructions = with_server_tools(&self.caller.run, AgentRole::Architect, instructions);
         let introduction = self.brief.introduction(
             prompts,
             dialogue,

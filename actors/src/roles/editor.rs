@@ -22,6 +22,7 @@ use crate::Unanswered;
 use crate::calls::model_call::{CallError, Caller};
 use crate::looks::instructions::instructions_for;
 use crate::looks::look_effect::{LookSources, Looking, WantedBy};
+use crate::looks::server_tools::with_server_tools;
 use crate::looks::shown_lines::{self, Hints, ShownRange};
 use crate::roles::role_host::{RoleHost, RoleWork};
 use crate::run::Run;
@@ -146,6 +147,7 @@ impl EditorSetup {
         let prompts = self.caller.prompts();
         let is_shared = !dialogue.is_new();
         let instructions = prompts.render(Prompt::Editor, &[]);
+        let instructions = with_server_tools(&self.caller.run, AgentRole::Editor, instructions);
         let introduction = self.brief.introduction(
             prompts,
             dialogue,

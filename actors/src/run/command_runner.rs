@@ -163,6 +163,11 @@ impl CommandRunner {
         outcome
     }
 
+    /// Returns the directory that lists what is running.
+    pub(crate) fn notes(&self) -> PathBuf {
+        running(&self.run.cache)
+    }
+
     /// Finds out what commands need, so that the first one need not wait for it.
     pub async fn prepare(&self) {
         self.fence(&CommandPlace::discarding(&*self.workspace, self.reach())).prepare().await;

@@ -16,6 +16,7 @@ use tools::clock::{CountingIds, FixedClock, Timestamp};
 use tools::redact::Redactor;
 
 use crate::calls::admission::Admission;
+use crate::looks::server_tools::ServerTools;
 use crate::mailbox::WaitLog;
 use crate::run::Run;
 use crate::run::publisher::Publisher;
@@ -47,6 +48,7 @@ pub fn run(recording: Option<Arc<Recording>>) -> (Run, impl Fn() -> Vec<Event>) 
         env: Environment::default(),
         redactor: Redactor::default(),
         sandbox: Arc::new(sandbox::Sandbox::off()),
+        server_tools: ServerTools::new(mcp::Servers::none()),
         cache: PathBuf::new(),
         attendance: Attendance::Unattended,
         conversation: "s".into(),

@@ -17,6 +17,7 @@ use facts::words::EffectToApprove;
 use facts::write_failure::WriteFailure;
 use futures_util::future::BoxFuture;
 use patch::PutAside;
+use policy::ToolKind;
 use sandbox::Network;
 use shell::CommandLine;
 use thiserror::Error;
@@ -64,6 +65,14 @@ pub trait Workspace: Send + Sync + 'static {
         command: &'a CommandLine,
         purpose: Purpose,
     ) -> BoxFuture<'a, Result<(), Denied>>;
+
+    /// Asks for approval to call a tool of a server; `call` is the call as the user sees it.
+    fn permit_tool(&self, _: ToolKind, call: String) -> BoxFuture<'_, Result<(), Denied>> {
+        let (why, what) =
+            ("only a question may lead to this call".into(), EffectToApprove::Tool(call));
+        let denied = Denied { what, why, hint: Wording::from(String::new()), said: None };
+        Box::pin(std::future::ready(Err(denied)))
+    }
 
     /// Returns a copy of the tree in which some files have another state, or are missing. Allowed commands can run in it.
     fn copied<'a>(&'a self, _: &'a [FileThen]) -> BoxFuture<'a, Result<Box<dyn Copied>, NoCopy>> {

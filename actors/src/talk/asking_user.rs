@@ -48,6 +48,15 @@ pub async fn ask_user_if_there(
     if asks { ask_user(run, role, question).await } else { Ok(None) }
 }
 
+/// Asks the user in the middle of a call, whose result is what is looked up in a recorded run. `None` without an answer.
+pub(crate) async fn asked_in_a_call(
+    run: &Run,
+    role: AgentRole,
+    question: &str,
+) -> Result<Option<String>, JournalClosed> {
+    Asking { role, question, begun: false }.act(run).await
+}
+
 /// Asks the user for `role`. `None` without an answer.
 async fn ask_user(
     run: &Run,

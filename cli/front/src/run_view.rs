@@ -287,7 +287,10 @@ impl RunView {
         let tolerated = self.tolerated.get(&question.scope.lane()).cloned().unwrap_or_default();
         let change = match question.what {
             Proposal::Patch(_, taken) => Some(taken),
-            Proposal::Command(..) | Proposal::Mission(_) | Proposal::Network(_) => None,
+            Proposal::Command(..)
+            | Proposal::Mission(_)
+            | Proposal::Network(_)
+            | Proposal::Tool(_) => None,
         };
         let (shown, asks, offers) = match &question.what {
             Proposal::Patch(changes, taken) => {
@@ -315,6 +318,7 @@ impl RunView {
             Proposal::Network(command) => {
                 (format!("  $ {}\n", harmless(command)), "Run it with it?", Offers::Once)
             }
+            Proposal::Tool(call) => (format!("  {}\n", harmless(call)), "Call it?", Offers::Once),
         };
         let who = asker(&question.scope);
         let asks = format!("{}. {asks}", harmless_text(&question.why));

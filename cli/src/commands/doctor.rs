@@ -293,7 +293,11 @@ async fn answers(llm: &Llm, client: &DeepSeekClient, role: &ModelRole) -> Result
             thinking: thinking.then_some(*effort),
             max_tokens: PROBE_TOKENS,
             max_bytes: u64::from(PROBE_TOKENS) * 64,
-            tools: if llm.native_tools { toolbox::offers(toolbox::tools(), &[]) } else { vec![] },
+            tools: if llm.native_tools {
+                toolbox::offers(toolbox::tools(), &[], &[])
+            } else {
+                vec![]
+            },
             tool_choice: ToolChoice::Auto,
             dialect: spoken.in_full(llm).into(),
             messages: vec![

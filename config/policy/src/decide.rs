@@ -26,6 +26,19 @@ pub enum Action {
     Command(CommandKind),
     /// A command gets network access.
     Network,
+    /// A tool of a server is called.
+    Tool(ToolKind),
+}
+
+/// Kinds of tools of servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ToolKind {
+    /// The user says that it only reads.
+    Reading,
+    /// It may change something.
+    Changing,
+    /// Its server says that it may destroy something.
+    Destroying,
 }
 
 /// Whether a file is secret.
@@ -149,6 +162,10 @@ pub enum VerdictReason {
     Unconfined,
     /// A command wants network access.
     Network,
+    /// A tool of a server may change something.
+    Changing,
+    /// A tool of a server may destroy something.
+    Destroying,
 }
 
 impl Stage {
@@ -158,7 +175,7 @@ impl Stage {
 
 impl Action {
     /// All kinds of actions.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::Read(Secrecy::Plain),
         Self::Read(Secrecy::Secret),
         Self::Patch(Patch::Within),
@@ -169,6 +186,9 @@ impl Action {
         Self::Command(CommandKind::Other),
         Self::Command(CommandKind::Denied),
         Self::Network,
+        Self::Tool(ToolKind::Reading),
+        Self::Tool(ToolKind::Changing),
+        Self::Tool(ToolKind::Destroying),
     ];
 }
 
@@ -252,9 +272,13 @@ pub const fn decide(
         Approval::Never => never,
     };
     match (mode, action) {
-        (Mode::Plan, Action::Patch(_) | Action::Command(_) | Action::Network) => {
-            Verdict::Deny { why: VerdictReason::PlanMode }
-        }
+        (
+            Mode::Plan,
+            Action::Patch(_)
+            | Action::Command(_)
+            | Action::Network
+            | Action::Tool(ToolKind::Changing | ToolKind::Destroying),
+        ) => Verdict::Deny { why: VerdictReason::PlanMode },
         (Mode::Yolo, _) if matches!(row.yolo, Yolo::Answers) => Verdict::Allow,
         (Mode::Plan | Mode::Agent | Mode::Yolo | Mode::Hetun, _) => row.verdict(cell),
     }
@@ -272,6 +296,13 @@ const fn row(stage: Stage, action: Action, confinement: Confinement) -> Row {
         (Action::Patch(patch), Stage::Executing | Stage::User) => patched(stage, patch),
         (Action::Command(listing), _) => command(stage, listing, confinement),
         (Action::Network, _) => Row::new(VerdictReason::Network, [Asks, Asks, No]),
+        (Action::Tool(ToolKind::Reading), _) => Row::new(VerdictReason::Changing, [Yes; 3]),
+        (Action::Tool(ToolKind::Changing), _) => {
+            Row::new(VerdictReason::Changing, [Asks, Asks, No])
+        }
+        (Action::Tool(ToolKind::Destroying), _) => {
+            Row { yolo: Yolo::Asks, ..Row::new(VerdictReason::Destroying, [Asks, Asks, No]) }
+        }
     }
 }
 

@@ -13,7 +13,8 @@ mod words;
 
 pub use command::{Assignment, Join, Opaque, PolicyCommand, SimpleCommand, Unread, hands_on};
 pub use decide::{
-    Action, CommandKind, Confinement, Gaps, Patch, Secrecy, Stage, Verdict, VerdictReason, decide,
+    Action, CommandKind, Confinement, Gaps, Patch, Secrecy, Stage, ToolKind, Verdict,
+    VerdictReason, decide,
 };
 pub use listed::quoted_word;
 pub use patch_total::{ChangeSize, PatchTotal, SizeCount, Touch, Touched};

@@ -6,7 +6,9 @@ use thiserror::Error;
 use unicode_normalization::UnicodeNormalization as _;
 
 use crate::command::{PolicyCommand, SimpleCommand, base_name, hands_on};
-use crate::decide::{Action, CommandKind, Confinement, Patch, Secrecy, Stage, Verdict, decide};
+use crate::decide::{
+    Action, CommandKind, Confinement, Patch, Secrecy, Stage, ToolKind, Verdict, decide,
+};
 use crate::listed::{ListedCommand, Rule, Unlisted, rule_for};
 use crate::patch_total::{ChangeSize, PatchTotal, Touched};
 use crate::spelling::{is_ignorable, spells};
@@ -44,6 +46,8 @@ pub enum Act<'a> {
     Command(&'a PolicyCommand),
     /// A command gets network access.
     Network(&'a PolicyCommand),
+    /// A tool of a server is called.
+    Tool(ToolKind),
 }
 
 /// Who wrote a patch.
@@ -163,6 +167,7 @@ impl PolicyRules {
                 Classified { action: Action::Command(listing), said }
             }
             Act::Network(_) => Classified { action: Action::Network, said: String::new() },
+            Act::Tool(kind) => Classified { action: Action::Tool(kind), said: String::new() },
         }
     }
 

@@ -2,7 +2,7 @@
 
 use config::Mode;
 
-use crate::decide::{Action, CommandKind, Confinement, Patch, Secrecy, Verdict};
+use crate::decide::{Action, CommandKind, Confinement, Patch, Secrecy, ToolKind, Verdict};
 use crate::table::{Case, cases, table_lines};
 
 fn all() -> Vec<Case> {
@@ -41,10 +41,11 @@ fn the_table_in_short() {
 /// Whether an action starts a process or writes.
 fn has_effect(action: Action) -> bool {
     match action {
-        Action::Read(Secrecy::Plain | Secrecy::Secret) => false,
+        Action::Read(Secrecy::Plain | Secrecy::Secret) | Action::Tool(ToolKind::Reading) => false,
         Action::Patch(Patch::Within | Patch::Larger | Patch::Executed | Patch::Protected)
         | Action::Command(CommandKind::Listed | CommandKind::Other | CommandKind::Denied)
-        | Action::Network => true,
+        | Action::Network
+        | Action::Tool(ToolKind::Changing | ToolKind::Destroying) => true,
     }
 }
 
@@ -58,7 +59,7 @@ fn plan_mode_never_runs_a_process_or_writes() {
         }
     }
     // Every such action in every stage, at every confinement, under every approval.
-    assert_eq!(seen, 8 * 4 * 5 * 3);
+    assert_eq!(seen, 10 * 4 * 5 * 3);
 }
 
 #[test]
@@ -87,7 +88,9 @@ fn yolo_skips_questions_and_allows_nothing_that_is_denied() {
         assert_eq!(is_denied(yolo), is_denied(agent), "{}", row(yolo));
         let is_unconfined = matches!(yolo.confinement.name(), "floor" | "none");
         if matches!(yolo.verdicts[0], Verdict::Ask { .. }) {
-            assert!(is_unconfined && matches!(yolo.action, Action::Command(_)), "{}", row(yolo));
+            let is_command = is_unconfined && matches!(yolo.action, Action::Command(_));
+            let destroys = yolo.action == Action::Tool(ToolKind::Destroying);
+            assert!(is_command || destroys, "{}", row(yolo));
         }
     }
 }

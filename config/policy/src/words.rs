@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::decide::{
-    Action, CommandKind, Confinement, Gaps, Patch, Secrecy, Stage, Verdict, VerdictReason,
+    Action, CommandKind, Confinement, Gaps, Patch, Secrecy, Stage, ToolKind, Verdict, VerdictReason,
 };
 
 impl Stage {
@@ -32,6 +32,9 @@ impl Action {
             Self::Command(CommandKind::Other) => "other command",
             Self::Command(CommandKind::Denied) => "denied command",
             Self::Network => "network for a command",
+            Self::Tool(ToolKind::Reading) => "reading tool of a server",
+            Self::Tool(ToolKind::Changing) => "other tool of a server",
+            Self::Tool(ToolKind::Destroying) => "destroying tool of a server",
         }
     }
 }
@@ -59,7 +62,9 @@ impl VerdictReason {
             | Self::NotListed
             | Self::Floor
             | Self::Unconfined
-            | Self::Network => true,
+            | Self::Network
+            | Self::Changing
+            | Self::Destroying => true,
             Self::PlanMode
             | Self::Planning
             | Self::Verifying
@@ -82,7 +87,9 @@ impl VerdictReason {
             | Self::Never
             | Self::Floor
             | Self::Unconfined
-            | Self::Network => false,
+            | Self::Network
+            | Self::Changing
+            | Self::Destroying => false,
         }
     }
 }
@@ -106,6 +113,8 @@ impl fmt::Display for VerdictReason {
             Self::Floor => "this machine can confine commands only in part",
             Self::Unconfined => "this machine cannot confine commands",
             Self::Network => "it wants network access",
+            Self::Changing => "the tool may change something: you have not said that it only reads",
+            Self::Destroying => "the server says that the tool may destroy something",
         })
     }
 }

@@ -10,7 +10,7 @@ use facts::event::Event;
 use facts::signal::Acceptance;
 use facts::signal::{Holds, Proposal};
 use facts::words::{DeniedBy, EffectToApprove};
-use policy::{Act, Author, Confinement, PolicyRules, Stage, Verdict, quoted_word};
+use policy::{Act, Author, Confinement, PolicyRules, Stage, ToolKind, Verdict, quoted_word};
 use sandbox::{ConfinementLevel, Network};
 use shell::CommandLine;
 use tools::ids::short_id;
@@ -149,6 +149,20 @@ impl Gate {
         result
     }
 
+    /// Approves a call of a server's tool. Each is decided for itself.
+    pub(crate) async fn permit_tool(mut self, kind: ToolKind, call: String) -> Result<(), Denied> {
+        let what = EffectToApprove::Tool(call.clone());
+        let act = Act::Tool(kind);
+        let verdict = self.decide(Stage::Planning, act, Goes::IntoTheWorkspace, &what).await;
+        let flag = self.run.terms.rules.flag_for(Stage::Planning, act, Confinement::Full);
+        let flag = flag.filter(|_| self.grant.is_none());
+        let hint = flag.map(|flag| format!("run again with `{flag}`")).unwrap_or_default();
+        // Lanes ask one at a time.
+        let said = Arc::clone(&self.said);
+        let _turn = if self.run.publisher.follows() { None } else { Some(said.lock().await) };
+        self.pass(verdict, Proposal::Tool(call), what, hint).await.map(drop)
+    }
+
     /// Returns how long an approval of a command can last.
     const fn holds(&self) -> Holds {
         if self.grant.is_some() { Holds::InThisRun } else { Holds::Always }
@@ -240,6 +254,7 @@ impl Gate {
             (EffectToApprove::Command(_) | EffectToApprove::Network(_), _) => {
                 "say what should be run instead".to_owned()
             }
+            (EffectToApprove::Tool(_), _) => "say what should be done instead".to_owned(),
         }
     }
 

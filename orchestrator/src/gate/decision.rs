@@ -69,6 +69,7 @@ impl Effect for GateDecision<'_> {
             }
             EffectToApprove::Command(_)
             | EffectToApprove::Network(_)
+            | EffectToApprove::Tool(_)
             | EffectToApprove::Patch(_) => false,
         };
         let is_asked = matches!(verdict, Verdict::Ask { .. });
@@ -94,9 +95,12 @@ impl GateDecision<'_> {
             (_, EffectToApprove::Network(_)) => {
                 (!grant.network).then(|| "allows no network".to_owned())
             }
-            (_, EffectToApprove::Command(text) | EffectToApprove::Patch(text)) => {
-                Some(format!("does not name `{text}`"))
-            }
+            (
+                _,
+                EffectToApprove::Command(text)
+                | EffectToApprove::Patch(text)
+                | EffectToApprove::Tool(text),
+            ) => Some(format!("does not name `{text}`")),
         };
         if let Some(beyond) = beyond {
             return Verdict::Ask { why: format!("the approved mission card {beyond}") };

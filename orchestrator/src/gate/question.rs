@@ -48,6 +48,7 @@ impl GateQuestion<'_> {
             Proposal::Patch(..)
             | Proposal::Command(..)
             | Proposal::Network(_)
+            | Proposal::Tool(_)
             | Proposal::Mission(_) => return Err((DeniedBy::User, said)),
         };
         let is_wanted = |change: &&Change| wanted.iter().any(|it| it == change.path.as_str());
@@ -138,7 +139,10 @@ impl Effect for GateQuestion<'_> {
                 format!(" the change to {} files", changes.len())
             }
             Proposal::Patch(..) => format!(" the change to {}", subject_of(&self.proposal)),
-            Proposal::Command(..) | Proposal::Mission(_) | Proposal::Network(_) => String::new(),
+            Proposal::Command(..)
+            | Proposal::Mission(_)
+            | Proposal::Network(_)
+            | Proposal::Tool(_) => String::new(),
         };
         let why = match (by, &said) {
             (DeniedBy::User, None) => format!("you declined{what}"),
@@ -200,5 +204,6 @@ pub(super) fn subject_of(proposal: &Proposal) -> String {
         Proposal::Command(text, _) => format!("`{text}`"),
         Proposal::Mission(_) => "the card of the mission".to_owned(),
         Proposal::Network(text) => EffectToApprove::Network(text.clone()).to_string(),
+        Proposal::Tool(text) => EffectToApprove::Tool(text.clone()).to_string(),
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use actors::calls::model_call::Caller;
 use actors::calls::steering::Steering;
+use actors::looks::server_tools;
 use actors::run::Run;
 use actors::run::command_runner::CommandRunner;
 use actors::run::effect::{Effect, Position, Trace};
@@ -93,6 +94,7 @@ impl State {
             until: left.and_then(|left| idle.clock.now().checked_add(left).ok()),
             user_said: Arc::default(),
             offline: Offline::new(request.is_long()),
+            server_tools: idle.server_tools.for_request(),
             stop: stopped,
             ..idle
         };
@@ -173,6 +175,11 @@ impl State {
                 Ok(intent) => intent,
                 Err(undecided) => return News::Prepared(Err(undecided)),
             };
+            match server_tools::find_server_tools(&run).await {
+                Ok(required) if required.is_empty() => {}
+                Ok(required) => return News::Prepared(Err(lacks_servers(&required))),
+                Err(closed) => return News::Prepared(Err(closed.into())),
+            }
             let goes_on = matches!(&pilot, Some(PilotPart::Question(asked)) if !asked.opens);
             if intent == RequestIntent::Review || goes_on {
                 let brief = Brief { earlier, request: text, ..Brief::default() };
@@ -346,4 +353,11 @@ impl Effect for ClearWords {
     async fn act(&mut self, _: &Run) -> Result<Option<RequestIntent>, JournalClosed> {
         Ok(None)
     }
+}
+
+/// Returns the end of a request that has to have servers and has not.
+fn lacks_servers(required: &[Wording]) -> Delivery {
+    let whys: Vec<String> = required.iter().map(ToString::to_string).collect();
+    let hint = "or say `required = false` for the server".into();
+    Delivery::denied(Wording::from(whys.join("; ")), hint)
 }

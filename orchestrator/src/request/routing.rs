@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use actors::calls::model_call::{CallError, Caller};
 use actors::looks::look_effect::LookSources;
+use actors::looks::server_tools::{self, OfferedTools};
 use actors::run::Run;
 use actors::run::effect::{Effect, Position, Trace};
 use actors::talk::brief::Brief;
@@ -26,7 +27,12 @@ pub(crate) fn dialogue(run: &Run, (tools, own): (&[Tool], &[OwnTool])) -> Dialog
     let prompts = run.prompts();
     if calls_tools(run) {
         let dialogue = Dialogue::new(prompts.render(Prompt::Common, &[]), &run.redactor);
-        return dialogue.offering(toolbox::offers(tools, own));
+        let OfferedTools { defined, catalogue } = server_tools::offered(run, AgentRole::Analysis);
+        let mut offers = toolbox::offers(tools, own, &defined);
+        if !catalogue.is_empty() {
+            offers.extend(toolbox::offers(toolbox::finding_tools(), &[], &[]));
+        }
+        return dialogue.offering(offers);
     }
     Dialogue::new(introduction(prompts), &run.redactor)
 }
@@ -50,12 +56,20 @@ pub(crate) fn analysis_instructions(
     if !may_look(run) {
         return instructions;
     }
-    let tools = if calls_tools(run) {
-        prompts.render(Prompt::Tools, &[("tokens", &run.config().agent_loop.max_look_tokens)])
-    } else {
-        tools_in_text(run, tools.iter(), own)
-    };
-    format!("{}\n\n{tools}", instructions.trim_end())
+    let instructions = instructions.trim_end();
+    if !calls_tools(run) {
+        let tools = tools_in_text(run, tools.iter(), own);
+        let instructions = format!("{instructions}\n\n{tools}");
+        return server_tools::with_server_tools(run, AgentRole::Analysis, instructions);
+    }
+    let tokens = &run.config().agent_loop.max_look_tokens;
+    let tools = prompts.render(Prompt::Tools, &[("tokens", tokens)]);
+    let catalogue = server_tools::offered(run, AgentRole::Analysis).catalogue;
+    [instructions, &tools, &catalogue]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n\n")
 }
 
 /// Returns how tools are called by lines of text.

@@ -125,6 +125,7 @@ impl State {
                 answer(reply, outcome);
             }
         }
+        self.idle.server_tools.end().await;
         // Work beside the mailbox keeps the journal open.
         drop(self.workers.retire());
         close_index(self.index.clone()).await;

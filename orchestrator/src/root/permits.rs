@@ -7,7 +7,7 @@ use actors::answer;
 use actors::run::always_allowed::Always;
 use actors::run::workspace::{Denied, Purpose, Staged};
 use facts::scope::Scope;
-use policy::{Act, Stage};
+use policy::{Act, Stage, ToolKind};
 use ractor::{ActorRef, RpcReplyPort};
 use sandbox::{Degree, Network};
 use shell::CommandLine;
@@ -108,6 +108,23 @@ impl State {
         }
         self.start_work(myself, async move {
             News::Approved(reply, gate.approve(&patch, &changes).await)
+        });
+    }
+
+    /// Decides whether a tool of a server may be called.
+    pub(crate) fn permit_tool(
+        &mut self,
+        myself: &ActorRef<Msg>,
+        scope: &Scope,
+        (kind, call): (ToolKind, String),
+        reply: RpcReplyPort<Result<(), Denied>>,
+    ) {
+        if !self.is_in_hand(scope) {
+            return;
+        }
+        let gate = self.gate(scope);
+        self.start_work(myself, async move {
+            News::Approved(reply, gate.permit_tool(kind, call).await)
         });
     }
 

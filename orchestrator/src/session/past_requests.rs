@@ -260,9 +260,9 @@ impl<'r> RunRecords<'r> {
                         EffectToApprove::Patch(patch) => {
                             staged.get(patch).map(|files| files.join(", "))
                         }
-                        EffectToApprove::Command(text) | EffectToApprove::Network(text) => {
-                            Some(text.clone())
-                        }
+                        EffectToApprove::Command(text)
+                        | EffectToApprove::Network(text)
+                        | EffectToApprove::Tool(text) => Some(text.clone()),
                     };
                     said.push(UserWord::Objection { to: to.unwrap_or_default(), words });
                 }

@@ -9,6 +9,7 @@ use actors::run::recording::{AtRecordingEnd, Difference, Recording};
 use actors::talk::prompts::Prompts;
 use config::Config;
 use facts::signal::{Attendance, Signal};
+use mcp::Servers;
 use model::NoModel;
 use shell::Environment;
 use thiserror::Error;
@@ -132,6 +133,7 @@ async fn on_stage(scratch: &Path, config: Arc<Config>) -> Result<Orchestrator, R
         env: Environment::default(),
         redactor: Redactor::default(),
         sandbox: Arc::new(sandbox::Sandbox::off()),
+        servers: Servers::none(),
         prompts: Prompts::default(),
         attendance: Attendance::Unattended,
         version: String::new(),

@@ -11,6 +11,7 @@ use actors::run::workspace::{
 use facts::scope::Scope;
 use futures_util::future::BoxFuture;
 use missions::card::grant::Grant;
+use policy::ToolKind;
 use shell::CommandLine;
 use tree::{Change, FileThen, ReadTree, RepoPath};
 
@@ -62,6 +63,14 @@ impl Workspace for MainWorkspace {
             let (scope, command) = (self.scope.clone(), command.clone());
             let ask = |reply| Msg::Permit { scope, command, purpose, reply };
             answer_or_end(self.mailbox.call("permit", ask, None).await).await
+        })
+    }
+
+    fn permit_tool(&self, kind: ToolKind, call: String) -> BoxFuture<'_, Result<(), Denied>> {
+        Box::pin(async move {
+            let scope = self.scope.clone();
+            let ask = |reply| Msg::PermitTool { scope, kind, call, reply };
+            answer_or_end(self.mailbox.call("permit tool", ask, None).await).await
         })
     }
 

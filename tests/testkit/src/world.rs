@@ -8,6 +8,7 @@ use std::sync::Arc;
 use actors::talk::prompts::Prompts;
 use config::{Config, Inputs};
 use facts::signal::Attendance;
+use mcp::Servers;
 use orchestrator::root::Setup;
 use orchestrator::workspace::places::WorkspacePlaces;
 use sandbox::Sandbox;
@@ -113,6 +114,7 @@ impl World {
             env: Environment::default(),
             redactor: Redactor::default(),
             sandbox: Arc::new(Sandbox::off()),
+            servers: Servers::none(),
             prompts: Prompts::default(),
             attendance: Attendance::Unattended,
             version: "test".to_owned(),

@@ -92,6 +92,18 @@ pub enum Look {
         /// The arguments, as the model wrote them.
         arguments: String,
     },
+    /// The answer of a tool of a server.
+    ServerTool {
+        /// The name of the tool.
+        name: String,
+        /// The arguments, as the model wrote them.
+        arguments: String,
+    },
+    /// Tools of servers that fit a description.
+    FindTool {
+        /// The description.
+        words: String,
+    },
     /// The user's answer to a question.
     Ask {
         /// The question.
@@ -129,7 +141,10 @@ impl fmt::Display for Look {
                 write!(f, "a program of {lines} line{}", if lines == 1 { "" } else { "s" })?;
                 if paths.is_empty() { Ok(()) } else { write!(f, " over {}", paths.join(", ")) }
             }
-            Self::Own { name, arguments } => write!(f, "{name} {arguments}"),
+            Self::FindTool { words } => write!(f, "tools for \"{words}\""),
+            Self::Own { name, arguments } | Self::ServerTool { name, arguments } => {
+                write!(f, "{name} {arguments}")
+            }
             Self::Ask { question } => write!(f, "question \"{question}\""),
         }
     }

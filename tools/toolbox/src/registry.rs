@@ -5,10 +5,11 @@ use tree::FileHash;
 
 use crate::look::Look;
 use crate::own::{OwnTool, is_own};
+use crate::server_tool::{ServerTool, is_server_tool};
 use crate::tool::{BadCall, Tool};
 use crate::{
     fs_list, fs_read, fs_search_rg, git_diff, git_show, git_status, index_query, rlm_run,
-    symbol_find, user_ask,
+    symbol_find, tool_call, tool_find, user_ask,
 };
 
 /// Those that read the workspace come first.
@@ -25,6 +26,9 @@ static TOOLS: [Tool; 10] = [
     user_ask::TOOL,
 ];
 
+/// For tools of servers, if there are more than are offered.
+static FINDING: [Tool; 2] = [tool_find::TOOL, tool_call::TOOL];
+
 /// Returns all tools, in the order in which they are offered.
 pub fn tools() -> &'static [Tool] {
     &TOOLS
@@ -37,25 +41,33 @@ pub fn reading_tools() -> &'static [Tool] {
     TOOLS.get(..count).unwrap_or_default()
 }
 
+/// Returns the tools that find and call tools of servers.
+pub fn finding_tools() -> &'static [Tool] {
+    &FINDING
+}
+
 /// Finds a tool by its name, in either spelling.
 pub fn tool_named(name: &str) -> Result<&'static Tool, BadCall> {
     let is_it = |tool: &&Tool| tool.name == name || tool.wire_name() == name;
-    tools().iter().find(is_it).ok_or_else(|| {
+    tools().iter().chain(&FINDING).find(is_it).ok_or_else(|| {
         let known: Vec<&str> = tools().iter().map(|tool| tool.name).collect();
         BadCall::NoTool { name: name.to_owned(), known: known.join(", ") }
     })
 }
 
-/// Parses a call: of one of [`tools`], or of a tool of the workspace, whether it exists or not.
+/// Parses a call: of one of [`tools`], or of a tool of the workspace or a server, whether it exists or not.
 pub fn look_of(name: &str, arguments: &str) -> Result<Look, BadCall> {
     if is_own(name) {
         return Ok(Look::Own { name: name.to_owned(), arguments: arguments.to_owned() });
     }
+    if is_server_tool(name) {
+        return Ok(Look::ServerTool { name: name.to_owned(), arguments: arguments.to_owned() });
+    }
     tool_named(name)?.read(arguments)
 }
 
-/// Returns the tools as they are offered in a request, followed by those of the workspace.
-pub fn offers(tools: &[Tool], own: &[OwnTool]) -> Vec<ToolOffer> {
+/// Returns the tools as they are offered in a request, followed by those of the workspace and of servers.
+pub fn offers(tools: &[Tool], own: &[OwnTool], of_servers: &[ServerTool]) -> Vec<ToolOffer> {
     let offer = |tool: &Tool| ToolOffer {
         name: tool.wire_name(),
         description: tool.description.to_owned(),
@@ -66,7 +78,13 @@ pub fn offers(tools: &[Tool], own: &[OwnTool]) -> Vec<ToolOffer> {
         description: tool.description.clone(),
         parameters: tool.parameters.clone(),
     };
-    tools.iter().map(offer).chain(own.iter().map(of_workspace)).collect()
+    let of_server = |tool: &ServerTool| ToolOffer {
+        name: tool.name.clone(),
+        description: tool.description.clone(),
+        parameters: tool.parameters.clone(),
+    };
+    let all = tools.iter().map(offer).chain(own.iter().map(of_workspace));
+    all.chain(of_servers.iter().map(of_server)).collect()
 }
 
 /// Returns the SHA-256 of the offered tools.
@@ -85,7 +103,7 @@ mod tests {
 
     #[test]
     fn what_is_offered_is_a_schema_of_each() {
-        let offers = offers(tools(), &[]);
+        let offers = offers(tools(), &[], &[]);
         insta::assert_snapshot!(serde_json::to_string_pretty(&offers).unwrap());
         let is_wire = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         assert!(offers.iter().all(|offer| offer.name.chars().all(is_wire)));
@@ -123,6 +141,13 @@ mod tests {
             ),
             ("git_show", r#"{"revision":"v1","path":"a.rs:2-5"}"#, "git show v1:a.rs:2-5"),
             ("index_query", r#"{"words":"where is it"}"#, "files about \"where is it\""),
+            ("mcp_git_log", r#"{"n":1}"#, r#"mcp_git_log {"n":1}"#),
+            ("tool_find", r#"{"words":"open a ticket"}"#, "tools for \"open a ticket\""),
+            (
+                "tool_call",
+                r#"{"name":"mcp_git_log","arguments":{"n":1}}"#,
+                r#"mcp_git_log {"n":1}"#,
+            ),
             ("tools.lint", r#"{"file":"a"}"#, r#"tools.lint {"file":"a"}"#),
             (
                 "rlm_run",
@@ -160,6 +185,7 @@ mod tests {
             ("git_status", r#"{"all":true}"#, "it takes no arguments"),
             ("rlm_run", r#"{"program":"\n"}"#, "`program` is empty"),
             ("user_ask", r#"{"question":""}"#, "`question` is empty"),
+            ("tool_call", r#"{"name":"fs_read"}"#, "`fs_read` is no tool that tool_find finds"),
         ] {
             let error = look(name, arguments).unwrap_err();
             assert!(error.contains(expected), "{name} {arguments}: {error}");

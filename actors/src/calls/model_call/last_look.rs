@@ -61,7 +61,7 @@ mod tests {
         assert_eq!(of(AgentRole::Architect, strong, &none), None);
         assert_eq!(of(AgentRole::Architect, base, &none), Some(Breach::Reasoning));
         assert_eq!(of(AgentRole::Editor, strong, &none), Some(Breach::Reasoning));
-        let offers = toolbox::offers(tools(), &[]);
+        let offers = toolbox::offers(tools(), &[], &[]);
         assert_eq!(of(AgentRole::Analysis, base, &offers), None);
         assert_eq!(of(AgentRole::Analysis, strong, &offers), None, "by standing consent");
         let first = Some(Breach::Tool(offers[0].name.clone()));

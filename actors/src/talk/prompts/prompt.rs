@@ -115,6 +115,12 @@ prompts! {
     Tools = "tools",
     /// Lists the tools that can be called in lines of text.
     ToolsInText = "tools_in_text",
+    /// Lists the tools of servers that a role may call in lines of text.
+    ServerTools = "server_tools",
+    /// Lists tools of servers whose definitions are not offered.
+    ServerCatalogue = "server_catalogue",
+    /// The answer of a server's tool.
+    ServerAnswer = "server_answer",
     /// Tells a role that it may not ask the user.
     AskNotHere = "ask_not_here",
     /// Tells a role that the user will not be asked again.

@@ -2,6 +2,7 @@
 
 use actors::calls::model_call::Caller;
 use actors::looks::look_effect::LookSources;
+use actors::looks::server_tools::with_server_tools;
 use actors::run::command_runner::CommandRunner;
 use actors::talk::brief::{Brief, BriefShare};
 use actors::talk::dialogue::Dialogue;
@@ -41,7 +42,7 @@ pub async fn plan_split(
         &mut dialogue,
         AgentRole::LanePlanner,
         BriefShare::Everything,
-        &planner_instructions(prompts, limits),
+        &with_server_tools(run, AgentRole::LanePlanner, planner_instructions(prompts, limits)),
     );
     dialogue.say(&(introduction + &prompts.render(Prompt::SplitRequest, &[])));
     let bounds = &config.agent_loop;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use actors::calls::model_call::{CallError, Caller};
 use actors::looks::look_effect;
+use actors::looks::server_tools::with_server_tools;
 use actors::run::Run;
 use actors::run::effect::{Effect, Position, Trace};
 use actors::talk::brief::BriefShare;
@@ -128,7 +129,11 @@ impl Research<'_> {
             dialogue,
             AgentRole::Researcher,
             BriefShare::Everything,
-            &prompts.render(Prompt::MissionLead, &[]),
+            &with_server_tools(
+                run,
+                AgentRole::Researcher,
+                prompts.render(Prompt::MissionLead, &[]),
+            ),
         );
         dialogue.say(&(opening + &std::mem::take(untold) + request));
         let talk = Talk {

@@ -1,0 +1,148 @@
+//! `.mcp.json`, which other agents read too: its servers, and those of the user. Pure, but for reading the file.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use config::McpServer;
+use serde::Deserialize;
+use thiserror::Error;
+use tools::regular;
+
+use crate::entry::{EntryError, EntryOrigin, ServerEntry};
+
+/// The name of the file.
+const FILE: &str = ".mcp.json";
+
+/// Maximum size of the file, in bytes.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// Why the file cannot be read.
+#[derive(Debug, Error)]
+pub enum McpJsonError {
+    /// The system refused.
+    #[error(".mcp.json cannot be read: {0}")]
+    Io(#[from] io::Error),
+    /// It is not of the known form.
+    #[error(".mcp.json is not read: {0}")]
+    Form(#[from] serde_json::Error),
+    /// One of its entries cannot be used.
+    #[error(".mcp.json, server `{0}`: {1}")]
+    Entry(String, EntryError),
+}
+
+/// The file. Fields of others are ignored.
+#[derive(Deserialize)]
+struct McpJson {
+    #[serde(rename = "mcpServers", default)]
+    servers: BTreeMap<String, JsonServer>,
+}
+
+#[derive(Deserialize)]
+struct JsonServer {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    #[serde(flatten)]
+    server: Fields,
+    /// Milliseconds that a call may take.
+    timeout: Option<u64>,
+}
+
+/// The fields that both forms of an entry have.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Fields {
+    command: String,
+    args: Vec<String>,
+    env: BTreeMap<String, String>,
+    cwd: String,
+    url: String,
+    headers: BTreeMap<String, String>,
+    network: bool,
+    disabled: bool,
+}
+
+/// Reads the servers of a workspace's `.mcp.json`; none if there is no such file.
+pub(crate) fn read_mcp_json(workspace: &Path) -> Result<Vec<ServerEntry>, McpJsonError> {
+    match regular::read_text(&workspace.join(FILE), MAX_BYTES) {
+        Ok(text) => parse_mcp_json(&text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn parse_mcp_json(text: &str) -> Result<Vec<ServerEntry>, McpJsonError> {
+    let McpJson { servers } = serde_json::from_str(text)?;
+    let entry = |(name, JsonServer { kind, server, timeout }): (String, JsonServer)| {
+        let Fields { command, args, env, cwd, url, headers, network, disabled } = server;
+        let call_timeout_seconds = timeout.map(|ms| ms.div_ceil(1000));
+        let server = McpServer {
+            command,
+            args,
+            env,
+            cwd,
+            url,
+            headers,
+            network,
+            disabled,
+            call_timeout_seconds,
+            ..McpServer::default()
+        };
+        let entry = ServerEntry { name, origin: EntryOrigin::Project, server };
+        let usable = match kind.as_deref() {
+            None | Some("stdio" | "http" | "streamable-http" | "streamableHttp") => {
+                entry.endpoint().map(drop)
+            }
+            Some(other) => Err(EntryError::Kind(other.to_owned())),
+        };
+        match usable {
+            Ok(()) => Ok(entry),
+            Err(why) => Err(McpJsonError::Entry(entry.name, why)),
+        }
+    };
+    servers.into_iter().map(entry).collect()
+}
+
+/// Returns all servers, by name. One of the user stands before one of the project with the same name.
+pub(crate) fn entries_of(
+    of_user: &BTreeMap<String, McpServer>,
+    of_project: Vec<ServerEntry>,
+) -> Vec<ServerEntry> {
+    let of_project = of_project.into_iter().map(|entry| (entry.name.clone(), entry));
+    let mut entries: BTreeMap<String, ServerEntry> = of_project.collect();
+    for (name, server) in of_user {
+        let (name, server) = (name.clone(), server.clone());
+        entries.insert(name.clone(), ServerEntry { name, origin: EntryOrigin::User, server });
+    }
+    entries.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_of_others_is_read() {
+        let text = r#"{ "$schema": "x", "mcpServers": {
+            "git": { "command": "uvx", "args": ["mcp-server-git"], "alwaysLoad": true },
+            "docs": { "type": "http", "url": "https://docs.example/mcp", "headers": { "X": "${K}" }, "timeout": 1500 }
+        }, "inputs": [] }"#;
+        let entries = parse_mcp_json(text).unwrap();
+        let shown: Vec<_> = entries.iter().map(|it| (it.name.as_str(), it.target())).collect();
+        assert_eq!(
+            shown,
+            [("docs", "https://docs.example/mcp".into()), ("git", "uvx mcp-server-git".into())]
+        );
+        assert_eq!(entries[0].server.call_timeout_seconds, Some(2));
+        for (text, expected) in [
+            ("[]", "is not read"),
+            (r#"{"mcpServers":{"a":{"args":["x"]}}}"#, "server `a`: it needs either"),
+            (r#"{"mcpServers":{"a":{"command":7}}}"#, "is not read: "),
+            (r#"{"mcpServers":{"a":{"type":"sse","url":"https://a"}}}"#, "type \"sse\" is not"),
+        ] {
+            let error = parse_mcp_json(text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+        assert!(parse_mcp_json("{}").unwrap().is_empty());
+    }
+}

@@ -1,0 +1,127 @@
+//! A server that is a program: its words and variables, started behind the walls.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use config::McpServer;
+use sandbox::Network;
+use shell::{Environment, Exit, Service, ServiceOptions, start_service};
+use tools::plain::plain_output;
+
+use crate::connection::{Age, BoundedLines, ConnectError, Connection, Limits};
+use crate::entry::ServerEntry;
+use crate::expand::expand;
+
+/// Where and how a server runs.
+#[derive(Debug, Clone)]
+pub struct ServerPlace<'p> {
+    /// The tree.
+    pub tree: &'p Path,
+    /// How programs are started there.
+    pub options: ServiceOptions,
+}
+
+impl ServerPlace<'_> {
+    pub(crate) const fn tree(&self) -> &Path {
+        self.tree
+    }
+
+    /// Gives the network, or takes it.
+    pub(crate) fn with_network(mut self, network: bool) -> Self {
+        if let Some(fence) = &mut self.options.fence {
+            fence.network = if network { Network::Host } else { Network::Own };
+        }
+        self
+    }
+}
+
+/// A running program. Dropping it ends it with all that it started.
+pub(crate) struct Program(Service);
+
+impl Program {
+    /// Lets it end by itself, and ends it after a while.
+    pub(crate) async fn end(self) {
+        self.0.end().await;
+    }
+}
+
+/// Starts a program and connects to it.
+pub(crate) async fn connect(
+    entry: &ServerEntry,
+    limits: Limits,
+    variables: &BTreeMap<String, String>,
+    place: ServerPlace<'_>,
+) -> Result<(Connection, Program), ConnectError> {
+    let (words, options) = prepared(entry, variables, place)?;
+    let mut age = Age::Handshake;
+    loop {
+        let started = start_service(&words, &options).await;
+        let mut service = started.map_err(|error| ConnectError::Start(error.to_string()))?;
+        let stream = service.take_stream();
+        let stream = stream.ok_or_else(|| ConnectError::Start("it has no output".to_owned()))?;
+        let (output, input) = stream.into_split();
+        let fault = Arc::new(OnceLock::new());
+        let lines = BoundedLines::new(output, limits.max_message_bytes, Arc::clone(&fault));
+        match Connection::open(&entry.name, limits, age, fault, (lines, input)).await {
+            Ok(connection) => return Ok((connection, Program(service))),
+            Err(ConnectError::Refused(_)) if age == Age::Handshake => age = Age::Discovery,
+            Err(error) => return Err(why_not(error, service).await),
+        }
+    }
+}
+
+/// Adds to an error how the program ended, if it did, and what it said last.
+async fn why_not(error: ConnectError, mut service: Service) -> ConnectError {
+    const LAST_LINES: usize = 8;
+    let ended = match &error {
+        ConnectError::Late(_) => service.exited(),
+        ConnectError::Start(_) | ConnectError::Refused(_) | ConnectError::Handshake(_) => {
+            tokio::time::timeout(TO_END, service.wait()).await.ok()
+        }
+    };
+    let said = plain_output(&service.stderr_text());
+    let lines: Vec<&str> = said.lines().collect();
+    let last = lines.get(lines.len().saturating_sub(LAST_LINES)..).unwrap_or_default().join("\n");
+    let said = if last.is_empty() { String::new() } else { format!("; it says:\n{last}") };
+    match ended.map(|end| end.exit) {
+        Some(Exit::NotFound) => ConnectError::Start("there is no such program".to_owned()),
+        Some(Exit::NotStarted(why)) => ConnectError::Start(why),
+        Some(Exit::Code(code)) => {
+            ConnectError::Handshake(format!("it ended with status {code}{said}"))
+        }
+        Some(Exit::Signal(signal)) => {
+            ConnectError::Handshake(format!("it was ended by signal {signal}{said}"))
+        }
+        Some(Exit::TimedOut) | None => ConnectError::Handshake(format!("{error}{said}")),
+    }
+}
+
+/// How long a program that has closed its output may take to end.
+const TO_END: Duration = Duration::from_secs(1);
+
+/// Returns the words, and the options with the variables of the entry.
+fn prepared(
+    entry: &ServerEntry,
+    variables: &BTreeMap<String, String>,
+    place: ServerPlace<'_>,
+) -> Result<(Vec<OsString>, ServiceOptions), ConnectError> {
+    let McpServer { command, args, env, cwd, .. } = &entry.server;
+    let expanded = |text: &String| {
+        expand(text, &|name| variables.get(name).cloned())
+            .map_err(|error| ConnectError::Start(error.to_string()))
+    };
+    let words = [command].into_iter().chain(args);
+    let words: Vec<OsString> =
+        words.map(|word| expanded(word).map(Into::into)).collect::<Result<_, _>>()?;
+    let mut options = place.options;
+    let mut vars = options.env.vars.as_ref().clone();
+    for (name, value) in env {
+        vars.insert(name.clone(), expanded(value)?);
+    }
+    options.env = Environment { vars: Arc::new(vars) };
+    options.cwd = options.cwd.join(expanded(cwd)?);
+    Ok((words, options))
+}

@@ -1,0 +1,141 @@
+//! A question of a server to the user, in the middle of a call: one for each value that it wants.
+
+use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction};
+use serde_json::{Map, Value};
+use tokio::sync::{mpsc, oneshot};
+use toolbox::check_arguments;
+
+/// A question to the user. Dropping `reply` declines.
+#[derive(Debug)]
+pub(crate) struct ServerQuestion {
+    /// The question, with what an answer may be.
+    pub(crate) text: String,
+    /// Takes the answer.
+    pub(crate) reply: oneshot::Sender<Option<String>>,
+}
+
+/// Asks for what a server wants, and returns its answer: the values, or that the user declines.
+pub(crate) async fn ask(
+    server: &str,
+    wanted: ElicitRequestParams,
+    asked: &mpsc::Sender<ServerQuestion>,
+    max_questions: usize,
+) -> ElicitResult {
+    let declined = || ElicitResult::new(ElicitationAction::Decline);
+    let ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } = wanted
+    else {
+        // An address that a server sends is not opened.
+        return declined();
+    };
+    let Ok(schema) = serde_json::to_value(&requested_schema) else { return declined() };
+    let fields = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
+    if fields.len() > max_questions {
+        return declined();
+    }
+    let mut values = Map::new();
+    for (name, field) in &fields {
+        let (reply, answer) = oneshot::channel();
+        let text = question(server, &message, name, field);
+        if asked.send(ServerQuestion { text, reply }).await.is_err() {
+            return declined();
+        }
+        let Ok(Some(answer)) = answer.await else { return declined() };
+        if !answer.trim().is_empty() {
+            values.insert(name.clone(), value_of(answer.trim(), field));
+        }
+    }
+    let values = Value::Object(values);
+    match check_arguments(&schema, &values) {
+        Ok(()) => ElicitResult::new(ElicitationAction::Accept).with_content(values),
+        Err(why) => {
+            tracing::warn!(server, why, "the answer to a server does not fit what it asked for");
+            declined()
+        }
+    }
+}
+
+/// Returns the question for one value.
+fn question(server: &str, message: &str, name: &str, field: &Value) -> String {
+    let text = |key: &str| field.get(key).and_then(Value::as_str);
+    let mut question = format!("The MCP server `{server}` asks: {message}\n{name}");
+    if let Some(description) = text("description").or_else(|| text("title")) {
+        question.push_str(&format!(": {description}"));
+    }
+    let choices = field.get("enum").and_then(Value::as_array);
+    let choices: Vec<&str> = choices.into_iter().flatten().filter_map(Value::as_str).collect();
+    match text("type") {
+        _ if !choices.is_empty() => question.push_str(&format!(" (one of {})", choices.join(", "))),
+        Some("boolean") => question.push_str(" (true or false)"),
+        Some("integer" | "number") => question.push_str(" (a number)"),
+        _ => {}
+    }
+    question
+}
+
+/// Returns an answer as a value of the field's type; an answer that is none stays text, and does not fit.
+fn value_of(answer: &str, field: &Value) -> Value {
+    let text = || Value::String(answer.to_owned());
+    match field.get("type").and_then(Value::as_str) {
+        Some("boolean" | "integer" | "number" | "array") => {
+            serde_json::from_str(answer).unwrap_or_else(|_| text())
+        }
+        _ => text(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Returns what a server gets if the user answers so, and the questions.
+    async fn answered(wanted: Value, answers: &[Option<&str>]) -> (ElicitResult, Vec<String>) {
+        let (asked, mut questions) = mpsc::channel(1);
+        let wanted = serde_json::from_value(wanted).unwrap();
+        let asking = ask("tickets", wanted, &asked, 4);
+        let user = async {
+            let mut texts = Vec::new();
+            for answer in answers {
+                let question = questions.recv().await.unwrap();
+                texts.push(question.text);
+                question.reply.send(answer.map(str::to_owned)).unwrap();
+            }
+            texts
+        };
+        tokio::join!(asking, user)
+    }
+
+    fn form(properties: Value) -> Value {
+        let schema = json!({ "type": "object", "properties": properties, "required": ["age"] });
+        json!({ "mode": "form", "message": "Who?", "requestedSchema": schema })
+    }
+
+    #[tokio::test]
+    async fn each_value_is_asked_for_and_has_its_type() {
+        let properties = json!({ "age": { "type": "integer" }, "kind": { "type": "string", "enum": ["a", "b"] } });
+        let (result, questions) = answered(form(properties), &[Some("42"), Some(" a ")]).await;
+        assert_eq!(result.content, Some(json!({ "age": 42, "kind": "a" })));
+        assert_eq!(
+            questions,
+            [
+                "The MCP server `tickets` asks: Who?\nage (a number)",
+                "The MCP server `tickets` asks: Who?\nkind (one of a, b)"
+            ]
+        );
+    }
+
+    #[tokio::test]
+    async fn what_is_not_answered_or_does_not_fit_is_declined() {
+        let age = || form(json!({ "age": { "type": "integer" } }));
+        for answer in [None, Some(""), Some("old")] {
+            let (result, _) = answered(age(), &[answer]).await;
+            assert_eq!((result.action, result.content), (ElicitationAction::Decline, None));
+        }
+        let url = json!({ "mode": "url", "message": "Log in", "url": "https://evil", "elicitationId": "1" });
+        assert_eq!(answered(url, &[]).await.0.action, ElicitationAction::Decline);
+        let many = json!({ "age": { "type": "integer" }, "b": { "type": "string" }, "c": { "type": "string" },
+            "d": { "type": "string" }, "e": { "type": "string" } });
+        assert_eq!(answered(form(many), &[]).await.0.action, ElicitationAction::Decline);
+    }
+}
