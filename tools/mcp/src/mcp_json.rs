@@ -135,7 +135,7 @@ mod tests {
         );
         assert_eq!(entries[0].server.call_timeout_seconds, Some(2));
         for (text, expected) in [
-            ("[]", "is not read"),
+            ("7", "is not read"),
             (r#"{"mcpServers":{"a":{"args":["x"]}}}"#, "server `a`: it needs either"),
             (r#"{"mcpServers":{"a":{"command":7}}}"#, "is not read: "),
             (r#"{"mcpServers":{"a":{"type":"sse","url":"https://a"}}}"#, "type \"sse\" is not"),
