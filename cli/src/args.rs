@@ -6,8 +6,8 @@ use front::error::{CliError, CliErrorKind};
 
 use crate::commands::{
     apply, auth, autopilot, commit, completions, config, demo, diff, doctor, explain, export, fork,
-    index, init, man, memory, mission, mock, patch, policy, prompts, replay, rewind, run, sandbox,
-    schema, sessions, tools, trust, usage,
+    index, init, man, mcp, memory, mission, mock, patch, policy, prompts, replay, rewind, run,
+    sandbox, schema, sessions, tools, trust, usage,
 };
 use crate::flags::Global;
 
@@ -186,6 +186,8 @@ pub(crate) enum Command {
     Policy(policy::PolicyArgs),
     /// List, show, edit or delete what is remembered about the workspace.
     Memory(memory::MemoryArgs),
+    /// List, add, approve and check servers of tools (MCP).
+    Mcp(mcp::McpArgs),
     /// List the tools that models can call.
     Tools(tools::ToolsArgs),
     /// List the prompts sent to models, or print one.

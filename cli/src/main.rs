@@ -199,6 +199,7 @@ fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
         Some(Command::Index(args)) => commands::index::run(around, global, args),
         Some(Command::Memory(args)) => commands::memory::run(around, global, args),
         Some(Command::Tools(args)) => commands::tools::run(around, global, args),
+        Some(Command::Mcp(args)) => return blocking(commands::mcp::run(around, global, args)),
         Some(Command::Prompts(args)) => commands::prompts::run(around, global, args),
         Some(Command::Policy(args)) => commands::policy::run(around, global, args),
         Some(Command::Sandbox(args)) => {
@@ -227,6 +228,7 @@ const fn has_past(command: Option<&Command>) -> bool {
             Command::Patch(_)
                 | Command::Config(_)
                 | Command::Auth(_)
+                | Command::Mcp(_)
                 | Command::Tools(_)
                 | Command::Prompts(_)
                 | Command::Policy(_)

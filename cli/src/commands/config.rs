@@ -1,5 +1,6 @@
 //! `deepseek config`: shows the configuration with the source of each value, and changes it without losing comments.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -144,6 +145,26 @@ pub(super) fn remove_from(
     values: &[String],
 ) -> Result<(), CliError> {
     remove(around, global, false, (key, values)).map(|_| ())
+}
+
+/// Sets keys below a table in the user's configuration.
+pub(super) fn put_all(
+    around: &Surroundings,
+    global: &Global,
+    table: &str,
+    values: &BTreeMap<String, String>,
+) -> Result<(), CliError> {
+    let edit = |into: &mut Table| {
+        values
+            .iter()
+            .try_for_each(|(key, value)| put(into, &format!("{table}.{key}"), value.parse().ok()?))
+    };
+    change(around, global, false, table, &edit)
+}
+
+/// Removes a key or a table from the user's configuration.
+pub(super) fn take_out(around: &Surroundings, global: &Global, key: &str) -> Result<(), CliError> {
+    change(around, global, false, key, &|table| unset(table, key))
 }
 
 /// Adds values to a list and returns its new length.

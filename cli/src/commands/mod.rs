@@ -16,6 +16,7 @@ pub(crate) mod fork;
 pub(crate) mod index;
 pub(crate) mod init;
 pub(crate) mod man;
+pub(crate) mod mcp;
 pub(crate) mod memory;
 pub(crate) mod mission;
 pub(crate) mod mock;

@@ -54,7 +54,7 @@ const fn command(name: &'static str, about: &'static str, what: What) -> SlashCo
 }
 
 /// All commands, in the order in which they are listed.
-pub(crate) const COMMANDS: [SlashCommand; 38] = [
+pub(crate) const COMMANDS: [SlashCommand; 39] = [
     command("help", "list commands and keys", What::Help),
     command("edit", "treat the text as an edit", What::Edit),
     command("ask", "treat the text as a question", What::Ask),
@@ -87,6 +87,7 @@ pub(crate) const COMMANDS: [SlashCommand; 38] = [
     command("init", "write AGENTS.md and a configuration", What::Program(&["init"])),
     command("config", "show or change the configuration", What::Program(&["config"])),
     command("memory", "list, edit or delete what is remembered", What::Program(&["memory"])),
+    command("mcp", "list and approve servers of tools", What::Program(&["mcp"])),
     command("tools", "list the tools that models may call", What::Program(&["tools"])),
     command("policy", "show what is allowed without asking", What::Program(&["policy"])),
     command("trust", "trust the configuration of this workspace", What::Program(&["trust"])),

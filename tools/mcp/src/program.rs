@@ -30,7 +30,8 @@ impl ServerPlace<'_> {
     }
 
     /// Gives the network, or takes it.
-    pub(crate) fn with_network(mut self, network: bool) -> Self {
+    #[must_use]
+    pub fn with_network(mut self, network: bool) -> Self {
         if let Some(fence) = &mut self.options.fence {
             fence.network = if network { Network::Host } else { Network::Own };
         }

@@ -1,0 +1,135 @@
+//! `deepseek mcp`: servers of tools. Lists them, adds and removes entries, and approves what they are and offer. A server is
+//! started only by `approve` and `check`, and only if the user says so.
+
+mod approve;
+mod check;
+mod entries;
+mod shown;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use config::Settings;
+use front::error::{CliError, CliErrorKind};
+use mcp::{ServerEntry, ServerError, ServerPlace, Servers};
+use sandbox::TreeWrites;
+use shell::ServiceOptions;
+
+use crate::flags::Global;
+use crate::surroundings::Surroundings;
+
+/// List, add, approve and check servers of tools (MCP).
+#[derive(Debug, Args)]
+pub(crate) struct McpArgs {
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List the servers of your configuration and of the workspace's .mcp.json, and which of them are approved.
+    List,
+    /// Show one server: what is started or called, what the approval holds for, and its tools.
+    Get {
+        /// The server's name.
+        name: String,
+    },
+    /// Add a server to your configuration, or to the workspace's .mcp.json.
+    Add(entries::AddArgs),
+    /// Remove a server and its approvals.
+    Remove {
+        /// The server's name.
+        name: String,
+        /// Remove it from the workspace's .mcp.json, not from your configuration.
+        #[arg(long)]
+        project: bool,
+    },
+    /// List the approved tools of a server, with the names and arguments for models. Starts nothing.
+    Tools {
+        /// The server's name.
+        name: String,
+    },
+    /// Start a server, show its tools, and approve them as they are.
+    Approve(approve::ApproveArgs),
+    /// Start the approved servers, or one, and compare their tools with what you approved.
+    Check {
+        /// The server's name; all approved ones without it.
+        name: Option<String>,
+    },
+}
+
+/// Runs the command.
+pub(crate) async fn run(
+    around: &Surroundings,
+    global: &Global,
+    args: &McpArgs,
+) -> Result<ExitCode, CliError> {
+    let desk = McpDesk::new(around, global)?;
+    match args.action.as_ref().unwrap_or(&Action::List) {
+        Action::List => shown::list(&desk),
+        Action::Get { name } => shown::get(&desk, name),
+        Action::Add(args) => entries::add(&desk, args),
+        Action::Remove { name, project } => entries::remove(&desk, name, *project),
+        Action::Tools { name } => shown::tools(&desk, name),
+        Action::Approve(args) => approve::approve(&desk, args).await,
+        Action::Check { name } => return check::check(&desk, name.as_deref()).await,
+    }
+    .map(|()| ExitCode::SUCCESS)
+}
+
+/// What every action needs.
+struct McpDesk<'d> {
+    around: &'d Surroundings,
+    global: &'d Global,
+    settings: Settings,
+    workspace: PathBuf,
+    servers: Servers,
+}
+
+impl<'d> McpDesk<'d> {
+    fn new(around: &'d Surroundings, global: &'d Global) -> Result<Self, CliError> {
+        let workspace = around.workspace(global)?;
+        let settings = around.settings(global, &workspace)?;
+        let servers = around.servers(&workspace, &settings.config)?;
+        Ok(Self { around, global, settings, workspace, servers })
+    }
+
+    /// Returns an entry by its name.
+    fn entry(&self, name: &str) -> Result<ServerEntry, CliError> {
+        self.servers.entry(name).map_err(|error| failed(&error))
+    }
+
+    /// Returns all entries.
+    fn entries(&self) -> Result<Vec<ServerEntry>, CliError> {
+        self.servers.entries().map_err(|error| failed(&error.into()))
+    }
+
+    /// Returns where and how a server is started outside a session.
+    fn place(&self) -> Result<ServerPlace<'_>, CliError> {
+        let config = &self.settings.config;
+        let fence = super::sandbox::fence(self.around, &self.settings, &self.workspace)?;
+        let options = ServiceOptions {
+            cwd: self.workspace.clone(),
+            env: self.around.seen_by_commands(config),
+            fence: Some(shell::CommandConfinement { writes: TreeWrites::Discarded, ..fence }),
+            notes: None,
+            kill_grace: std::time::Duration::from_millis(config.commands.kill_grace_ms),
+            keep_stderr_bytes: config.commands.output_journal_bytes,
+        };
+        Ok(ServerPlace { tree: &self.workspace, options })
+    }
+}
+
+/// Returns the failure to use a server.
+fn failed(error: &ServerError) -> CliError {
+    let kind = match error {
+        ServerError::NotApproved(..) => CliErrorKind::Denied,
+        ServerError::Connect(..) => CliErrorKind::NotDelivered,
+        ServerError::NoServer(..)
+        | ServerError::Approvals(_)
+        | ServerError::McpJson(_)
+        | ServerError::Entry(..) => CliErrorKind::Usage,
+    };
+    CliError::caused(kind, error)
+}

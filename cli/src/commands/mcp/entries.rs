@@ -1,0 +1,170 @@
+//! Adds and removes entries: in the user's configuration, or in the workspace's `.mcp.json`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use clap::Args;
+use config::McpServer;
+use front::error::{CliError, CliErrorKind};
+use mcp::{EntryOrigin, ServerEntry};
+use serde_json::{Map, Value, json};
+use tools::regular;
+
+use super::McpDesk;
+use crate::commands::config::{put_all, take_out};
+use crate::render;
+
+/// Add a server to your configuration, or to the workspace's .mcp.json.
+#[derive(Debug, Args)]
+pub(super) struct AddArgs {
+    /// A name of letters, digits, `-` and `_`.
+    name: String,
+    /// A variable for the program; its value may be `${NAME}`, so that a secret is not written down. May be repeated.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    env: Vec<(String, String)>,
+    /// A header for an address; its value may name a variable in the same way. May be repeated.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    header: Vec<(String, String)>,
+    /// The program's working directory, relative to the workspace.
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<String>,
+    /// Let the program reach the network.
+    #[arg(long)]
+    network: bool,
+    /// Write it to the workspace's .mcp.json, for everyone who works on it.
+    #[arg(long)]
+    project: bool,
+    /// An address, or `--`, a program and its arguments.
+    #[arg(required = true, value_name = "ADDRESS|PROGRAM", num_args = 1..)]
+    target: Vec<String>,
+}
+
+/// Parses `NAME=VALUE`.
+fn pair(text: &str) -> Result<(String, String), &'static str> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    if name.is_empty() { Err("expected NAME=VALUE") } else { Ok((name.into(), value.into())) }
+}
+
+/// Adds an entry.
+pub(super) fn add(desk: &McpDesk<'_>, args: &AddArgs) -> Result<(), CliError> {
+    let AddArgs { name, env, header, cwd, network, project, target } = args;
+    let mut server = McpServer {
+        env: env.iter().cloned().collect(),
+        headers: header.iter().cloned().collect(),
+        cwd: cwd.clone().unwrap_or_default(),
+        network: *network,
+        ..McpServer::default()
+    };
+    match target.as_slice() {
+        [url] if url.contains("://") => server.url.clone_from(url),
+        [program, arguments @ ..] => {
+            server.command.clone_from(program);
+            server.args = arguments.to_vec();
+        }
+        [] => {}
+    }
+    let origin = if *project { EntryOrigin::Project } else { EntryOrigin::User };
+    let entry = ServerEntry { name: name.clone(), origin, server };
+    entry.endpoint().map_err(|error| CliError::caused(CliErrorKind::Usage, &error))?;
+    let is_there = |it: &ServerEntry| it.name == *name && it.origin == origin;
+    if desk.entries()?.iter().any(is_there) {
+        let error = format!("there is already a server `{name}` in {origin}");
+        let hint = if *project { " --project" } else { "" };
+        return Err(CliError::new(CliErrorKind::Usage, error)
+            .hint(format!("to replace it, first: deepseek mcp remove {name}{hint}")));
+    }
+    if *project {
+        change_file(desk, |servers| {
+            servers.insert(name.clone(), as_json(&entry.server));
+            true
+        })?;
+    } else {
+        put_all(desk.around, desk.global, &format!("mcp.servers.{name}"), &as_toml(&entry.server))?;
+    }
+    render::warn(&format!("{name} is added to {origin}"));
+    render::warn(&format!(
+        "nothing was started; look at it and approve it: deepseek mcp approve {name}"
+    ));
+    Ok(())
+}
+
+/// Removes an entry and the approvals of its name.
+pub(super) fn remove(desk: &McpDesk<'_>, name: &str, project: bool) -> Result<(), CliError> {
+    let origin = if project { EntryOrigin::Project } else { EntryOrigin::User };
+    let is_there = |it: &ServerEntry| it.name == name && it.origin == origin;
+    if !desk.entries()?.iter().any(is_there) {
+        return Err(CliError::new(
+            CliErrorKind::Usage,
+            format!("there is no server `{name}` in {origin}"),
+        )
+        .hint("`deepseek mcp list` shows where each is written"));
+    }
+    if project {
+        change_file(desk, |servers| servers.remove(name).is_some())?;
+    } else {
+        take_out(desk.around, desk.global, &format!("mcp.servers.{name}"))?;
+    }
+    let removed = desk.servers.approvals().remove(name);
+    removed.map_err(|error| CliError::caused(CliErrorKind::Internal, &error))?;
+    render::warn(&format!("{name} is removed from {origin}, with its approvals"));
+    Ok(())
+}
+
+/// Changes the servers in the workspace's `.mcp.json`, and keeps the rest of the file.
+fn change_file(
+    desk: &McpDesk<'_>,
+    change: impl FnOnce(&mut Map<String, Value>) -> bool,
+) -> Result<(), CliError> {
+    const MAX_BYTES: u64 = 1 << 20;
+    let path: PathBuf = desk.workspace.join(".mcp.json");
+    let failed = |error: &dyn std::fmt::Display| {
+        CliError::new(CliErrorKind::Usage, format!("cannot change {}: {error}", path.display()))
+    };
+    let text = match regular::read_text(&path, MAX_BYTES) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => "{}".to_owned(),
+        Err(error) => return Err(failed(&error)),
+    };
+    let mut file: Map<String, Value> =
+        serde_json::from_str(&text).map_err(|error| failed(&error))?;
+    let servers = file.entry("mcpServers").or_insert_with(|| json!({}));
+    let servers = servers.as_object_mut().ok_or_else(|| failed(&"`mcpServers` is no object"))?;
+    if change(servers) {
+        let text = serde_json::to_string_pretty(&file).map_err(|error| failed(&error))? + "\n";
+        fs::write(&path, text).map_err(|error| failed(&error))?;
+    }
+    Ok(())
+}
+
+/// Returns an entry as other agents write it.
+fn as_json(server: &McpServer) -> Value {
+    let kind = if server.command.is_empty() { "http" } else { "stdio" };
+    let mut entry = json!({ "type": kind });
+    if let (Some(entry), Ok(Value::Object(fields))) =
+        (entry.as_object_mut(), serde_json::to_value(server))
+    {
+        entry.extend(fields);
+    }
+    entry
+}
+
+/// Returns the keys of an entry with their values.
+fn as_toml(server: &McpServer) -> BTreeMap<String, String> {
+    let table = toml::Table::try_from(server).unwrap_or_default();
+    let mut keys = BTreeMap::new();
+    for (key, value) in table {
+        match value {
+            toml::Value::Table(inner) => {
+                keys.extend(
+                    inner.into_iter().map(|(name, it)| (format!("{key}.{name}"), it.to_string())),
+                );
+            }
+            value => {
+                keys.insert(key, value.to_string());
+            }
+        }
+    }
+    keys
+}
