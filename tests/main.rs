@@ -14,6 +14,7 @@
 mod support;
 
 // Requests and their models.
+mod mcp;
 mod model;
 mod requests;
 

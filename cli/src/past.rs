@@ -7,7 +7,7 @@ use journal::read::ReadError;
 use journal::repair::is_in_use;
 use journal::{
     DecidedQuestion, Explained, Gathered, History, HistoryError, LaneWork, Reach, RecordedCall,
-    StagedPatch, Story, Summary,
+    RecordedToolCall, StagedPatch, Story, Summary,
 };
 
 use policy::quoted_word;
@@ -171,6 +171,11 @@ impl Past {
     /// Lists the questions whose models were chosen.
     pub(crate) fn decisions(&self, reach: Reach) -> Result<Vec<DecidedQuestion>, CliError> {
         self.of_many(self.history.decisions(reach))
+    }
+
+    /// Lists the calls of servers' tools.
+    pub(crate) fn tool_calls(&self, reach: Reach) -> Result<Vec<RecordedToolCall>, CliError> {
+        self.of_many(self.history.tool_calls(reach))
     }
 
     /// Lists the patch sets of this workspace, newest first.

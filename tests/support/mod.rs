@@ -15,7 +15,7 @@ pub(crate) use answers::{
     architect, diff, editor, endless_looks, greeting_fix, greeting_fix_checked_by,
     greeting_fix_insisting_on, plan, plan_verified_by, replaced,
 };
-pub(crate) use program::{Program, Running, processes_left_in, shell, wait_until};
+pub(crate) use program::{Program, Running, processes_in, processes_left_in, shell, wait_until};
 pub(crate) use project::{Project, hashes_in};
 pub(crate) use provider::Provider;
 pub(crate) use run::Run;

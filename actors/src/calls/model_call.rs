@@ -199,6 +199,15 @@ impl Caller {
             self.run.publish(blocked).await?;
             return Err(CallError::Breach(breach));
         }
+        let window = self.run.config().llm.context_window(&self.settings.model);
+        let estimated = request.prompt_tokens().estimated;
+        if estimated >= window && !self.run.publisher.follows() {
+            let message = format!(
+                "the prompt has about {estimated} tokens, and {} takes {window} with the answer; nothing was sent",
+                request.model
+            );
+            return Err(ModelError::ContextTooLong { message }.into());
+        }
         let recorded = self.recorded_request();
         let ask = recorded.as_ref().map_or_else(|| self.reserves(&request), |(ask, _)| *ask);
         let mut permit = self.run.admission.admit(&request.model, ask).await?;

@@ -79,6 +79,16 @@ fn description(story: &Story, entry: &StoryEntry, event: &Event) -> String {
             let names: Vec<String> = tools.iter().map(OwnTool::name).collect();
             format!("tools of the workspace: {}", beginning(&names.join(", ")))
         }
+        Event::ServerToolsFound { tools, .. } => {
+            let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+            format!("tools of servers: {}", beginning(&names.join(", ")))
+        }
+        Event::ServerToolCalled { role, tool, arguments, .. } => {
+            format!("{} calls {tool} {}", role.as_str(), beginning(arguments))
+        }
+        Event::ServerToolAnswered { tool, end, elapsed_ms, .. } => {
+            format!("{tool}: {} in {elapsed_ms} ms", word(end))
+        }
         Event::UserAsked { .. }
         | Event::UserAnswered { .. }
         | Event::UserSaid { .. }

@@ -188,6 +188,8 @@ pub struct RunView {
     used: Used,
     /// What models were not shown, as far as the user knows it.
     omitted: BTreeSet<String>,
+    /// Servers of tools that cannot be used, as far as the user knows it.
+    unusable: BTreeSet<String>,
     /// The confinement of commands, as it was last shown.
     confined: String,
     /// The lanes of the run, if it has any.
@@ -222,6 +224,7 @@ impl RunView {
             thinker: None,
             used: Used::default(),
             omitted: BTreeSet::new(),
+            unusable: BTreeSet::new(),
             confined: String::new(),
             lanes: LaneTable::default(),
             mission: MissionState::default(),

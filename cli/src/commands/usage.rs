@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use clap::{Args, ValueEnum};
 use front::error::CliError;
 use jiff::civil::Date;
-use journal::{DecidedBy, DecidedQuestion, Reach, RecordedCall, Tally, told_apart};
+use journal::{
+    DecidedBy, DecidedQuestion, Reach, RecordedCall, RecordedToolCall, Tally, ToolTally, told_apart,
+};
 use serde_json::{Value, json};
 
 use crate::flags::{Global, OutputFormat};
@@ -42,6 +44,8 @@ enum By {
     Lane,
     /// How the model of a question was chosen, with how many of these questions were answered. Other calls do not count.
     Decision,
+    /// Tool of a server, with the calls of it. Model calls do not count.
+    Tool,
 }
 
 impl By {
@@ -53,10 +57,11 @@ impl By {
             Self::Role => "role",
             Self::Lane => "lane",
             Self::Decision => "decision",
+            Self::Tool => "tool",
         }
     }
 
-    /// Returns the group of a call; those of decisions are found by [`by_decision`].
+    /// Returns the group of a call; those of decisions and tools are found elsewhere.
     fn key(self, call: &RecordedCall) -> String {
         match self {
             Self::Day => call.day().to_owned(),
@@ -64,7 +69,7 @@ impl By {
             Self::Model => call.model.clone(),
             Self::Role => call.role.as_str().to_owned(),
             Self::Lane => call.lane.map_or_else(|| "-".to_owned(), |lane| lane.to_string()),
-            Self::Decision => String::new(),
+            Self::Decision | Self::Tool => String::new(),
         }
     }
 }
@@ -84,6 +89,10 @@ pub(crate) fn run(
     let reach = if args.all { Reach::Everywhere } else { Reach::Here };
     if args.by == By::Decision {
         by_decision(past.decisions(reach)?, args.since, global.output);
+        return Ok(());
+    }
+    if args.by == By::Tool {
+        by_tool(past.tool_calls(reach)?, args.since, global.output);
         return Ok(());
     }
     let mut calls = past.calls(reach)?;
@@ -172,6 +181,52 @@ fn by_decision(mut questions: Vec<DecidedQuestion>, since: Option<Date>, output:
         render::print_line(&line(name, asked, columns(&Tally::of(&row.calls))));
     }
     render::warn("cost is an estimate from the price table");
+}
+
+/// Shows the calls of servers' tools.
+fn by_tool(mut calls: Vec<RecordedToolCall>, since: Option<Date>, output: OutputFormat) {
+    let since = since.map(|since| since.to_string());
+    calls.retain(|it| since.as_deref().is_none_or(|since| it.at.as_str() >= since));
+    let mut rows: BTreeMap<(&str, &str), ToolTally> = BTreeMap::new();
+    let mut total = ToolTally::default();
+    for call in &calls {
+        rows.entry((&call.server, &call.tool)).or_default().add(call);
+        total.add(call);
+    }
+    if output != OutputFormat::Text {
+        let rows: Vec<Value> = rows
+            .iter()
+            .map(
+                |((server, tool), usage)| json!({ "server": server, "tool": tool, "usage": usage }),
+            )
+            .collect();
+        let by = By::Tool.name();
+        render::json_line(&json!({ "by": by, "since": since, "rows": rows, "total": total }));
+        return;
+    }
+    if calls.is_empty() {
+        render::warn("no tool of a server was called yet (--all includes all workspaces)");
+        return;
+    }
+    let line = |name: &str, columns: [String; 6]| {
+        let [calls, failed, unknown, sent, answered, seconds] = columns;
+        render::print_line(&format!(
+            "{name:<40} {calls:>6} {failed:>7} {unknown:>8} {sent:>8} {answered:>9} {seconds:>8}"
+        ));
+    };
+    let titles = ["calls", "failed", "unknown", "sent", "answered", "seconds"];
+    line(By::Tool.name(), titles.map(str::to_owned));
+    let named = rows.iter().map(|((_, tool), row)| (render::harmless(tool), row));
+    for (name, row) in named.chain([("all".to_owned(), &total)]) {
+        let ToolTally { calls, failed, unknown, sent, answered, elapsed_ms } = *row;
+        let seconds = format!("{}.{}", elapsed_ms / 1000, elapsed_ms % 1000 / 100);
+        let [calls, failed, unknown, sent, answered] =
+            [calls, failed, unknown, sent, answered].map(|count| count.to_string());
+        line(&name, [calls, failed, unknown, sent, answered, seconds]);
+    }
+    render::warn(
+        "tokens are estimates; what an answer costs is part of the calls of the model that reads it",
+    );
 }
 
 const TITLES: [&str; 7] = ["calls", "new", "cached", "unknown", "output", "reasoning", "cost"];

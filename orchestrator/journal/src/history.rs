@@ -9,6 +9,7 @@ mod entry;
 mod explained;
 mod homes;
 mod lanes;
+mod server_tools;
 mod story;
 mod summary;
 mod usage;
@@ -24,6 +25,7 @@ pub use self::explained::Explained;
 use self::explained::Explaining;
 pub use self::homes::Homes;
 pub use self::lanes::{LaneState, LaneWork};
+pub use self::server_tools::{RecordedToolCall, ToolTally};
 pub use self::story::Story;
 pub use self::summary::Summary;
 use self::summary::Summing;
@@ -110,6 +112,16 @@ impl History {
         let topics = &[Topic::Decisions, Topic::Sessions, Topic::Calls];
         self.ask(reach, topics, |sessions: Vec<KeptEntries>| {
             sessions.iter().flat_map(decisions::decisions).collect()
+        })
+    }
+
+    /// Returns the calls of servers' tools, oldest first within each workspace.
+    pub fn tool_calls(
+        &self,
+        reach: Reach,
+    ) -> Result<Gathered<Vec<RecordedToolCall>>, HistoryError> {
+        self.ask(reach, &[Topic::ServerTools], |sessions: Vec<KeptEntries>| {
+            sessions.iter().flat_map(server_tools::tool_calls).collect()
         })
     }
 

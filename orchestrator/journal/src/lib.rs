@@ -23,7 +23,8 @@ use tree::FileHash;
 
 pub use self::history::{
     CallReply, DecidedBy, DecidedQuestion, Explained, Gathered, History, HistoryError, Homes,
-    LaneState, LaneWork, Reach, RecordedCall, Story, StoryEntry, Summary, Tally, told_apart,
+    LaneState, LaneWork, Reach, RecordedCall, RecordedToolCall, Story, StoryEntry, Summary, Tally,
+    ToolTally, told_apart,
 };
 pub use self::moved::{AdoptError, adopt, find_moved, note_place, workspace_state};
 pub use self::staged::{StagedPatch, staged_changes};

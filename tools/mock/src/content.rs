@@ -64,8 +64,8 @@ impl Content {
         if thinks { content } else { Self { reasoning: String::new(), ..content } }
     }
 
-    /// Returns the token counts of a call with this prompt.
-    pub(super) fn usage(&self, prompt: usize, hit: usize) -> Usage {
+    /// Returns the token counts of a call with this prompt. An answer that was cut at its length has used all of that.
+    pub(super) fn usage(&self, prompt: usize, hit: usize, max_tokens: u64) -> Usage {
         let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         let called: u64 =
             self.calls.iter().map(|call| tokens(&call.name) + tokens(&call.arguments)).sum();
@@ -73,7 +73,11 @@ impl Content {
         Usage {
             prompt: number(prompt),
             hit: Some(number(hit)),
-            output: reasoning + tokens(&self.text) + called,
+            output: if self.finish == "length" {
+                max_tokens
+            } else {
+                reasoning + tokens(&self.text) + called
+            },
             reasoning: Some(reasoning),
         }
     }

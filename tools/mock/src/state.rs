@@ -183,7 +183,7 @@ impl State {
         }
         let Accepted { body, prompt } = accepted;
         let content = Content::new(behaviour, reply, body.thinks());
-        let counted = content.usage(prompt.tokens(), self.cache.hit(prompt));
+        let counted = content.usage(prompt.tokens(), self.cache.hit(prompt), body.max_tokens());
         let usage = reply.usage.over(counted);
         let turn = RenderedTurn {
             number,

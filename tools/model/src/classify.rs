@@ -115,7 +115,8 @@ fn topic(message: &str) -> Option<Topic> {
     });
     static CONTEXT: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(
-            r"(?i)maximum context length|context[ _]length[ _]exceeded|too long for this model",
+            // A refusal that speaks of the size of the context is about nothing else.
+            r"(?i)\bcontext[ _-]?(length|size|window)|too long for this model",
         )
         .expect("the pattern is fixed")
     });

@@ -78,8 +78,15 @@ impl SpokenDialect {
         sent: &BTreeSet<Parameter>,
         max_tokens: u32,
     ) -> Option<Self> {
-        let ModelError::InvalidRequest { message, parameter, .. } = error else { return None };
-        let named = named(message, parameter.as_deref(), sent);
+        let (message, named) = if let ModelError::InvalidRequest { message, parameter, .. } = error
+        {
+            (message, named(message, parameter.as_deref(), sent))
+        } else if let ModelError::Server { status: 500 | 501, message, .. } = error {
+            // Some refuse with the status of a fault. Then only a word that is said to be a parameter counts.
+            (message, said_to_be(message, sent))
+        } else {
+            return None;
+        };
         let mut corrected = self.clone();
         let is_length = |it: &Parameter| other_name(*it).is_some();
         if named.iter().any(is_length)
@@ -128,6 +135,21 @@ fn named(message: &str, field: Option<&str>, sent: &BTreeSet<Parameter>) -> BTre
     let in_quotes = among(&|name| words(message).any(|(word, quoted)| quoted && word == name));
     let as_word = among(&|name| is_part(message, name));
     [in_field, in_quotes, as_word].into_iter().find(|it| !it.is_empty()).unwrap_or_default()
+}
+
+/// Returns what of `sent` a text calls a parameter: `tools param`, `parameter "tools"`.
+fn said_to_be(text: &str, sent: &BTreeSet<Parameter>) -> BTreeSet<Parameter> {
+    let words: Vec<&str> = words(text).map(|(word, _)| word).collect();
+    let is_kind = |word: Option<&&str>| {
+        word.is_some_and(|word| ["param", "parameter", "field", "option"].contains(word))
+    };
+    let is_said = |it: &Parameter| {
+        let at = words.iter().position(|word| *word == it.as_str());
+        at.is_some_and(|at| {
+            is_kind(words.get(at + 1)) || is_kind(at.checked_sub(1).and_then(|at| words.get(at)))
+        })
+    };
+    sent.iter().copied().filter(is_said).collect()
 }
 
 /// Returns the words of a text, and whether each follows a quote.

@@ -169,6 +169,20 @@ pub enum ModelError {
         /// The tokens used.
         usage: Option<Usage>,
     },
+    /// Cut before `max_tokens`.
+    #[error(
+        "the answer was cut after {output} tokens, before its limit of {max_tokens}: the server allows no more, or prompt and answer fill the model's context of about {total} tokens"
+    )]
+    Full {
+        /// The limit that was sent.
+        max_tokens: u32,
+        /// Tokens of the answer.
+        output: u64,
+        /// Tokens of prompt and answer.
+        total: u64,
+        /// The tokens used.
+        usage: Option<Usage>,
+    },
     /// Withheld by the provider's filter.
     #[error("the provider's content filter withheld the answer")]
     ContentFilter {
@@ -285,6 +299,7 @@ impl ModelError {
             Self::Malformed { .. } => ErrorClass::Malformed,
             Self::Empty { .. } => ErrorClass::Empty,
             Self::Length { .. } => ErrorClass::Length,
+            Self::Full { .. } => ErrorClass::ContextTooLong,
             Self::ContentFilter { .. } => ErrorClass::ContentFilter,
             Self::OutOfCapacity { .. } => ErrorClass::OutOfCapacity,
             Self::Lost => ErrorClass::Lost,
@@ -315,6 +330,7 @@ impl ModelError {
             | Self::Malformed { .. }
             | Self::Empty { .. }
             | Self::Length { .. }
+            | Self::Full { .. }
             | Self::ContentFilter { .. } => false,
         }
     }
@@ -331,6 +347,7 @@ impl ModelError {
             Self::Auth { .. }
                 | Self::Quota { .. }
                 | Self::ContextTooLong { .. }
+                | Self::Full { .. }
                 | Self::InvalidRequest { .. }
                 | Self::Malformed { .. }
                 | Self::ContentFilter { .. }
@@ -355,6 +372,7 @@ impl ModelError {
     pub fn usage(&self) -> Option<Usage> {
         if let Self::Empty { usage }
         | Self::Length { usage, .. }
+        | Self::Full { usage, .. }
         | Self::ContentFilter { usage }
         | Self::OutOfCapacity { usage } = self
         {
@@ -370,6 +388,7 @@ impl ModelError {
             self,
             Self::Empty { .. }
                 | Self::Length { .. }
+                | Self::Full { .. }
                 | Self::ContentFilter { .. }
                 | Self::OutOfCapacity { .. }
         );

@@ -275,7 +275,13 @@ impl<'a> Assembly<'a> {
         let is_full = usage.is_some_and(|usage| usage.output >= u64::from(self.max_tokens));
         let is_known = ["stop", "tool_calls"].contains(&reason.as_str());
         if means(&reasons.length) || (is_full && !is_known) {
-            return Err(ModelError::Length { max_tokens: self.max_tokens, usage });
+            let max_tokens = self.max_tokens;
+            return Err(match usage {
+                Some(Usage { prompt, output, .. }) if !is_full && output > 0 => {
+                    ModelError::Full { max_tokens, output, total: prompt + output, usage }
+                }
+                _ => ModelError::Length { max_tokens, usage },
+            });
         }
         if means(&reasons.content_filter) {
             return Err(ModelError::ContentFilter { usage });

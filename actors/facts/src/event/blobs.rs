@@ -26,6 +26,7 @@ impl Event {
             }
             Self::Looked { told, .. } => told.iter().collect(),
             Self::ToolResult { told, .. }
+            | Self::ServerToolAnswered { told, .. }
             | Self::InstructionsRead { told, .. }
             | Self::AutopilotAnswered { told, .. } => vec![told],
             Self::SourcesRead { sources, .. } => vec![sources],
@@ -71,7 +72,9 @@ impl Event {
                 files.iter_mut().filter_map(|file| file.found.content_mut()).collect()
             }
             Self::Looked { told, .. } => told.iter_mut().collect(),
-            Self::ToolResult { told, .. } | Self::InstructionsRead { told, .. } => vec![told],
+            Self::ToolResult { told, .. }
+            | Self::ServerToolAnswered { told, .. }
+            | Self::InstructionsRead { told, .. } => vec![told],
             Self::SourcesRead { sources, .. } => vec![sources],
             Self::CardMade { card, .. } => vec![card],
             Self::CardTaken { card, .. } => card.iter_mut().collect(),

@@ -137,6 +137,14 @@ impl RunView {
                     role.name()
                 ));
             }
+            Event::ServerToolsFound { unusable, .. } => {
+                for why in unusable {
+                    let why = harmless(&why.to_string());
+                    if self.unusable.insert(why.clone()) {
+                        self.say(format!("  {} {why}", self.style(AnsiColor::Yellow, "not used:")));
+                    }
+                }
+            }
             event => {
                 for line in said_by_models(event) {
                     self.say(&line);

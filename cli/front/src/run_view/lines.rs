@@ -17,7 +17,7 @@ use tools::count::counted;
 use tree::{RepoPath, Settlement};
 
 use crate::describe::thinks_longer;
-use crate::diff::harmless;
+use crate::diff::{harmless, harmless_text};
 
 /// Describes what happened to a commit that a crash had interrupted.
 pub fn settled(patch: &str, outcome: Settlement, left: &[RepoPath]) -> String {
@@ -42,7 +42,7 @@ pub fn settled(patch: &str, outcome: Settlement, left: &[RepoPath]) -> String {
 pub(super) fn tolerated(repairs: &[Wording]) -> String {
     let mut lines: Vec<String> = Vec::new();
     for repair in repairs {
-        let text = harmless(&repair.to_string()).trim_end().replace('\n', "\n    ");
+        let text = harmless_text(&repair.to_string()).trim_end().replace('\n', "\n    ");
         let line = format!("  read leniently: {text}\n");
         if !lines.contains(&line) {
             lines.push(line);

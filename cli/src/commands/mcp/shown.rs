@@ -33,7 +33,7 @@ pub(super) fn list(desk: &McpDesk<'_>) -> Result<(), CliError> {
     for (entry, state) in entries.iter().zip(&states) {
         let (name, target) = (render::harmless(&entry.name), render::harmless(&entry.target()));
         let from = from(entry.origin);
-        render::print_line(&format!("{name:<20} {:<28} {from:<8} {target}", state.words()));
+        render::print_line(&format!("{name:<20} {:<31} {from:<8} {target}", state.words()));
     }
     if states.iter().any(|state| matches!(state, ServerState::NotApproved(_))) {
         render::warn("look at a server and approve it with `deepseek mcp approve NAME`");

@@ -18,6 +18,8 @@ pub(crate) enum Topic {
     Lanes,
     /// Which models were chosen for questions.
     Decisions,
+    /// Calls of servers' tools.
+    ServerTools,
 }
 
 impl Topic {
@@ -46,6 +48,7 @@ impl Topic {
             | Event::LaneFailed { .. }
             | Event::LanesFinished { .. } => Self::Lanes,
             Event::RouterDecision { .. } | Event::RouterEscalation { .. } => Self::Decisions,
+            Event::ServerToolCalled { .. } | Event::ServerToolAnswered { .. } => Self::ServerTools,
             _ => return None,
         })
     }
@@ -59,6 +62,7 @@ impl Topic {
             Self::Commits => "commits",
             Self::Lanes => "lanes",
             Self::Decisions => "decisions",
+            Self::ServerTools => "server_tools",
         }
     }
 }
