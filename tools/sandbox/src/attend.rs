@@ -9,7 +9,8 @@ use nix::sys::signal::{SigSet, Signal as NixSignal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, wait};
 
-use crate::orders::{CommandInput, ConfinementStep, Ended, Failure, Notice, tell_notice};
+use crate::orders::{CommandStreams, ConfinementStep, Ended, Failure, Notice, tell_notice};
+use crate::pass::passed_streams;
 
 /// The signal that makes a helper end everything it started, and itself.
 pub(crate) const END_ALL: Signal = Signal::USR1;
@@ -41,7 +42,7 @@ pub(crate) fn hold_back() -> Result<SignalFd, Failure> {
 /// Starts a command. Returns `None` if there is nothing to wait for; the reason is reported.
 pub(crate) fn start_command(
     words: &[OsString],
-    input: CommandInput,
+    streams: CommandStreams,
     report: &mut File,
 ) -> io::Result<Option<Child>> {
     let Some((program, arguments)) = words.split_first() else {
@@ -50,11 +51,14 @@ pub(crate) fn start_command(
     };
     #[expect(clippy::disallowed_methods, reason = "runs on behalf of the crate shell")]
     let mut command = Command::new(program);
-    let stdin = match input {
-        CommandInput::Nothing => Stdio::null(),
-        CommandInput::SocketOfOutput => rustix::stdio::stdout().try_clone_to_owned()?.into(),
+    match streams {
+        CommandStreams::OfHelper => command.stdin(Stdio::null()),
+        CommandStreams::Passed => {
+            let [input, output] = passed_streams()?;
+            command.stdin(input).stdout(output)
+        }
     };
-    match command.args(arguments).stdin(stdin).spawn() {
+    match command.args(arguments).spawn() {
         Ok(child) => Ok(Some(child)),
         Err(error) => {
             tell_notice(report, &Notice::NotStarted(error.raw_os_error().unwrap_or_default()))?;

@@ -93,7 +93,7 @@ fn attendant(words: &[OsString], report: &mut File) -> Result<(), Failure> {
     setsid().map_err(|error| Failure::of(ConfinementStep::Session, &error.into()))?;
     let signals = attend::hold_back()?;
     let start = |report: &mut File| {
-        attend::start_command(words, orders.input, report)
+        attend::start_command(words, orders.streams, report)
             .map_err(|error| Failure::of(ConfinementStep::Init, &error))
     };
     attend_to_all(start, orders.parent, &signals, report)
@@ -145,7 +145,7 @@ fn start_on_floor(
     let start = || {
         limits::drop_capabilities(limits::OF_FILES)?;
         shut(grants, Behind::Landlock, orders.network, report)?;
-        attend::start_command(words, orders.input, report)
+        attend::start_command(words, orders.streams, report)
             .map_err(|error| Failure::of(ConfinementStep::Init, &error))
     };
     let ended = || io::Error::other("the thread ended");
@@ -184,7 +184,7 @@ fn within(words: &[OsString], report: &mut File) -> Result<(), Failure> {
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| Failure::of(ConfinementStep::Session, &error.into()))?;
     shut(&view::grants(seen), Behind::Namespaces, orders.network, report)?;
-    attend::start_command(words, orders.input, report)
+    attend::start_command(words, orders.streams, report)
         .and_then(|started| attend::follow(started, &signals, report))
         .map_err(|error| Failure::of(ConfinementStep::Init, &error))
 }

@@ -21,6 +21,8 @@ mod git_settings;
 #[cfg(target_os = "linux")]
 mod helper;
 #[cfg(target_os = "linux")]
+mod pass;
+#[cfg(target_os = "linux")]
 mod plan;
 #[cfg(target_os = "linux")]
 mod probe;
@@ -46,8 +48,10 @@ pub use ground::{CommandNeeds, ConfinementLevel, Degree, SandboxPlaces};
 #[cfg(target_os = "linux")]
 pub use helper::helper;
 pub use orders::{
-    CommandInput, ConfinementStep, Ended, Failure, Lack, MAX_TOLD, Network, ProcessBounds,
+    CommandStreams, ConfinementStep, Ended, Failure, Lack, MAX_TOLD, Network, ProcessBounds,
 };
+#[cfg(target_os = "linux")]
+pub use pass::pass_streams;
 pub use report::{ReportFile, Reported};
 pub use sandbox::{Confined, Ends, Sandbox};
 #[cfg(target_os = "linux")]
@@ -56,6 +60,6 @@ pub use secrets_and_caches::{Tree, TreeWrites};
 #[cfg(target_os = "linux")]
 pub use start::unconfined;
 #[cfg(not(target_os = "linux"))]
-pub use unsupported::{helper, shut_in, unconfined};
+pub use unsupported::{helper, pass_streams, shut_in, unconfined};
 #[cfg(not(target_os = "linux"))]
 pub use unsupported_scratch::ScratchLayers;

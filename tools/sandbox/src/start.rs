@@ -5,7 +5,7 @@ use std::io;
 
 use crate::ground::{CommandNeeds, ConfinementLevel, Degree, Ground};
 use crate::helper::{OUTER, UNCONFINED};
-use crate::orders::{CommandInput, UnconfinedOrders, Walls};
+use crate::orders::{CommandStreams, UnconfinedOrders, Walls};
 use crate::report::{SELF, handed_over};
 use crate::sandbox::{Confined, Ends};
 
@@ -30,9 +30,9 @@ impl Ground {
 
 /// Prepares a command that is not confined, but ends with this process, as does everything it starts; `None` if this system
 /// has no helper.
-pub fn unconfined(input: CommandInput) -> io::Result<Option<Confined>> {
+pub fn unconfined(streams: CommandStreams) -> io::Result<Option<Confined>> {
     let parent = rustix::process::getpid().as_raw_nonzero().get();
-    let (stdin, report) = handed_over(&UnconfinedOrders { parent, input })?;
+    let (stdin, report) = handed_over(&UnconfinedOrders { parent, streams })?;
     let program = [OsStr::new(SELF), OsStr::new(UNCONFINED)];
     let (env, degree, ends) = (Vec::new(), Degree::None, Ends::Told);
     Ok(Some(Confined { program, stdin, env, degree, ends, report }))

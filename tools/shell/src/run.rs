@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::process::Signal;
-use sandbox::{CommandInput, Degree, Failure, Reported};
+use sandbox::{CommandStreams, Degree, Failure, Reported};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::process::Command;
@@ -141,7 +141,7 @@ async fn start_group(
         _ => vec!["sh".into(), "-c".into(), command.text().into()],
     };
     let confined = match &options.fence {
-        Some(fence) => fence.confine(&options.cwd, CommandInput::Nothing).await?,
+        Some(fence) => fence.confine(&options.cwd, CommandStreams::OfHelper).await?,
         None => None,
     };
     let mut process = process_of(words, confined.as_ref());
