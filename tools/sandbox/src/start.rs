@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::io;
 
 use crate::ground::{CommandNeeds, ConfinementLevel, Degree, Ground};
-use crate::helper::{OUTER, UNCONFINED};
+use crate::helper::{OUTER, UNCONFINED, can_help};
 use crate::orders::{CommandStreams, UnconfinedOrders, Walls};
 use crate::report::{SELF, handed_over};
 use crate::sandbox::{Confined, Ends};
@@ -28,9 +28,12 @@ impl Ground {
     }
 }
 
-/// Prepares a command that is not confined, but ends with this process, as does everything it starts; `None` if this system
-/// has no helper.
+/// Prepares a command that is not confined, but ends with this process, as does everything it starts; `None` if there is
+/// no helper: on other systems, and in programs that do not call [`helper()`](crate::helper()).
 pub fn unconfined(streams: CommandStreams) -> io::Result<Option<Confined>> {
+    if !can_help() {
+        return Ok(None);
+    }
     let parent = rustix::process::getpid().as_raw_nonzero().get();
     let (stdin, report) = handed_over(&UnconfinedOrders { parent, streams })?;
     let program = [OsStr::new(SELF), OsStr::new(UNCONFINED)];

@@ -177,3 +177,49 @@ impl Service {
         ServiceEnd { exit: Exit::TimedOut, discarded: Vec::new(), walls_failed: None }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+
+    /// These tests have no helper, as on systems other than Linux. Those in `tests/service.rs` have one.
+    async fn started(script: &str) -> (Service, pipe::Sender, BufReader<pipe::Receiver>) {
+        let options = ServiceOptions {
+            cwd: std::env::temp_dir(),
+            env: Environment::default(),
+            fence: None,
+            notes: None,
+            kill_grace: Duration::from_mins(1),
+            keep_stderr_bytes: 1000,
+        };
+        let words = ["sh", "-c", script].map(OsString::from);
+        let mut service = start_service(&words, &options).await.unwrap();
+        let (to, from) = service.take_streams().unwrap();
+        (service, to, BufReader::new(from))
+    }
+
+    #[tokio::test]
+    async fn without_a_helper_a_service_serves_and_tells_its_exit() {
+        let (mut service, mut to, mut from) =
+            started("read line; echo \"got $line\"; echo why >&2; read line; exit 3").await;
+        to.write_all(b"x\n").await.unwrap();
+        let mut line = String::new();
+        from.read_line(&mut line).await.unwrap();
+        assert_eq!((line.as_str(), service.exited()), ("got x\n", None));
+        drop(to);
+        assert_eq!(service.wait().await.exit, Exit::Code(3));
+        assert_eq!(service.stderr_text(), "why\n");
+        assert_eq!(service.end().await.exit, Exit::Code(3));
+    }
+
+    #[tokio::test]
+    async fn without_a_helper_a_dropped_service_ends_with_what_it_started() {
+        let (service, _to, mut from) = started("sleep 1000 & echo ready; cat").await;
+        let mut text = String::new();
+        from.read_line(&mut text).await.unwrap();
+        drop(service);
+        // All that hold its output open have ended.
+        assert_eq!(from.read_line(&mut text).await.unwrap(), 0);
+    }
+}
