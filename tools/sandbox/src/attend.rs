@@ -2,15 +2,17 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::{SigSet, Signal as NixSignal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, wait};
 
 use crate::orders::{CommandStreams, ConfinementStep, Ended, Failure, Notice, tell_notice};
-use crate::pass::passed_streams;
 
 /// The signal that makes a helper end everything it started, and itself.
 pub(crate) const END_ALL: Signal = Signal::USR1;
@@ -65,6 +67,19 @@ pub(crate) fn start_command(
             Ok(None)
         }
     }
+}
+
+/// Receives the standard input and output that were passed to this helper.
+fn passed_streams() -> io::Result<[OwnedFd; 2]> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut rights = RecvAncillaryBuffer::new(&mut space);
+    let (over, flags) = (rustix::stdio::stdout(), RecvFlags::CMSG_CLOEXEC);
+    recvmsg(over, &mut [IoSliceMut::new(&mut [0])], &mut rights, flags)?;
+    let passed = rights.drain().filter_map(|message| {
+        if let RecvAncillaryMessage::ScmRights(passed) = message { Some(passed) } else { None }
+    });
+    let passed: Vec<OwnedFd> = passed.flatten().collect();
+    passed.try_into().map_err(|_| io::ErrorKind::UnexpectedEof.into())
 }
 
 /// Waits for the end of the started command, and reports it.

@@ -21,8 +21,6 @@ mod git_settings;
 #[cfg(target_os = "linux")]
 mod helper;
 #[cfg(target_os = "linux")]
-mod pass;
-#[cfg(target_os = "linux")]
 mod plan;
 #[cfg(target_os = "linux")]
 mod probe;
@@ -50,15 +48,13 @@ pub use helper::helper;
 pub use orders::{
     CommandStreams, ConfinementStep, Ended, Failure, Lack, MAX_TOLD, Network, ProcessBounds,
 };
-#[cfg(target_os = "linux")]
-pub use pass::pass_streams;
 pub use report::{ReportFile, Reported};
 pub use sandbox::{Confined, Ends, Sandbox};
 #[cfg(target_os = "linux")]
 pub use scratch::ScratchLayers;
 pub use secrets_and_caches::{Tree, TreeWrites};
 #[cfg(target_os = "linux")]
-pub use start::unconfined;
+pub use start::{pass_streams, unconfined};
 #[cfg(not(target_os = "linux"))]
 pub use unsupported::{helper, pass_streams, shut_in, unconfined};
 #[cfg(not(target_os = "linux"))]

@@ -1,7 +1,12 @@
 //! Prepares a command for its start by the helper.
 
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 use crate::ground::{CommandNeeds, ConfinementLevel, Degree, Ground};
 use crate::helper::{OUTER, UNCONFINED, can_help};
@@ -39,4 +44,19 @@ pub fn unconfined(streams: CommandStreams) -> io::Result<Option<Confined>> {
     let program = [OsStr::new(SELF), OsStr::new(UNCONFINED)];
     let (env, degree, ends) = (Vec::new(), Degree::None, Ends::Told);
     Ok(Some(Confined { program, stdin, env, degree, ends, report }))
+}
+
+/// Returns what has to be the standard output of the helper, so that the command gets this input and output. It needs
+/// [`CommandStreams::Passed`].
+pub fn pass_streams(input: OwnedFd, output: OwnedFd) -> io::Result<OwnedFd> {
+    let (here, there) = UnixStream::pair()?;
+    let passed = [input.as_fd(), output.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut rights = SendAncillaryBuffer::new(&mut space);
+    if !rights.push(SendAncillaryMessage::ScmRights(&passed)) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // They arrive although this end is closed by then.
+    sendmsg(here, &[IoSlice::new(b".")], &mut rights, SendFlags::empty())?;
+    Ok(there.into())
 }

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use super::Environment;
 use super::captured::Captured;
 use super::fence::CommandConfinement;
-use super::group::{Exit, Group, exit_of, process_of};
+use super::group::{Exit, ProcessGroup, exit_of, process_of};
 
 /// How to start a service.
 #[derive(Debug, Clone)]
@@ -51,7 +51,7 @@ pub struct Service {
 
 #[derive(Debug)]
 enum State {
-    Running(Group),
+    Running(ProcessGroup),
     Ended(ServiceEnd),
 }
 
@@ -87,7 +87,7 @@ pub async fn start_service(words: &[OsString], options: &ServiceOptions) -> io::
     } else {
         process.stdin(stdin).stdout(stdout);
     }
-    let group = Group::start(process, confined, options.notes.as_deref())?;
+    let group = ProcessGroup::start(process, confined, options.notes.as_deref())?;
     let stderr = Arc::new(Mutex::new(Captured::new(options.keep_stderr_bytes)));
     let mut drain = JoinSet::new();
     drain.spawn(keep(pipe::Receiver::from_owned_fd(errors.into())?, Arc::clone(&stderr)));
