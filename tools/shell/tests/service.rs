@@ -360,12 +360,12 @@ fn await_running(word: &str, count: usize) {
 
 fn ended(site: &Site) {
     let word = format!("{}00{}", 7000 + site.mode.len(), std::process::id());
-    // One that stays in the group, and one that leaves it and loses its parent.
-    let script = format!("sleep {word} & (setsid sleep {word} &); echo ready; cat");
+    // One that stays in the group, one that leaves it and loses its parent, and one that ignores the end of its input.
+    let script = format!("sleep {word} & (setsid sleep {word} &); echo ready; sleep {word}");
     site.run(async {
         let (service, mut stream) = start(&["sh", "-c", &script], &site.options).await;
         assert_eq!(line(&mut stream).await, "ready\n");
-        await_running(&word, 2);
+        await_running(&word, 3);
         drop(service);
         assert_eq!(line(&mut stream).await, "", "its output ends with it");
     });
@@ -377,7 +377,7 @@ fn ended(site: &Site) {
     let mut said = String::new();
     Lines::new(owner.stdout.take().unwrap()).read_line(&mut said).unwrap();
     assert_eq!(said, "ready\n");
-    await_running(&word, 2);
+    await_running(&word, 3);
     owner.kill().unwrap();
     owner.wait().unwrap();
     await_running(&word, 0);
