@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
@@ -48,9 +48,9 @@ pub fn unconfined(streams: CommandStreams) -> io::Result<Option<Confined>> {
 
 /// Returns what has to be the standard output of the helper, so that the command gets this input and output. It needs
 /// [`CommandStreams::Passed`].
-pub fn pass_streams(input: OwnedFd, output: OwnedFd) -> io::Result<OwnedFd> {
+pub fn pass_streams(input: BorrowedFd<'_>, output: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let (here, there) = UnixStream::pair()?;
-    let passed = [input.as_fd(), output.as_fd()];
+    let passed = [input, output];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut rights = SendAncillaryBuffer::new(&mut space);
     if !rights.push(SendAncillaryMessage::ScmRights(&passed)) {

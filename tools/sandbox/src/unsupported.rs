@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -22,7 +22,7 @@ pub fn unconfined(_: CommandStreams) -> io::Result<Option<Confined>> {
 }
 
 /// Fails: there is no helper.
-pub fn pass_streams(_: OwnedFd, _: OwnedFd) -> io::Result<OwnedFd> {
+pub fn pass_streams(_: BorrowedFd<'_>, _: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

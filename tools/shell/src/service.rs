@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -83,7 +84,7 @@ pub async fn start_service(words: &[OsString], options: &ServiceOptions) -> io::
     let mut process = process_of(words.to_vec(), confined.as_ref());
     process.current_dir(&options.cwd).env_clear().envs(options.env.vars.iter()).stderr(stderr);
     if confined.is_some() {
-        process.stdout(pass_streams(stdin.into(), stdout.into())?);
+        process.stdout(pass_streams(stdin.as_fd(), stdout.as_fd())?);
     } else {
         process.stdin(stdin).stdout(stdout);
     }
