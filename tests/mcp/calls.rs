@@ -104,6 +104,7 @@ fn two_hundred_tools_of_five_servers_take_little_room_and_are_found() {
     };
     let replies = || {
         vec![
+            says("Two."),
             calls("tool_find", &json!({ "words": "thing 7 server 3" })),
             calls("tool_call", &json!({ "name": "mcp_s3_do_thing_3_7", "arguments": {} })),
             says("Done."),
@@ -119,6 +120,7 @@ fn two_hundred_tools_of_five_servers_take_little_room_and_are_found() {
             .insert(dir.clone(), json!({ "command": "sh", "args": [format!("{dir}/serve.sh")] }));
     }
     world.project.write(".mcp.json", json!({ "mcpServers": servers }).to_string());
+    assert_eq!(world.asks("How many?").code, Some(0));
     for number in 0..5 {
         let name = format!("s{number}");
         let run = world.deepseek(["mcp", "approve", &name, "--yes", "--reads", "*"]).run();
@@ -127,16 +129,12 @@ fn two_hundred_tools_of_five_servers_take_little_room_and_are_found() {
     let run = world.asks("How many?");
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let asked = |number: usize| world.provider.of("analysis")[number].request.json.clone();
-    let plain = super::world(vec![says("Two.")]);
-    plain.project.write(".mcp.json", "{}");
-    assert_eq!(plain.asks("How many?").code, Some(0));
-    let without = plain.provider.of("analysis")[0].request.json.to_string().len();
-    let grown = (asked(0).to_string().len() - without) / 4;
+    let grown = (asked(1).to_string().len() - asked(0).to_string().len()) / 4;
     assert!(grown <= 1500, "the prompt grew by about {grown} tokens");
-    assert!(offered(&world, 0).ends_with(&["tool_find".to_owned(), "tool_call".to_owned()]));
-    assert_eq!(asked(0)["tools"], asked(2)["tools"], "the prefix stays");
-    assert!(told(&world, 1)["value"].to_string().contains("mcp_s3_do_thing_3_7: Does thing 7"));
-    assert!(told(&world, 2)["error"].to_string().contains("there is no such tool"));
+    assert!(offered(&world, 1).ends_with(&["tool_find".to_owned(), "tool_call".to_owned()]));
+    assert_eq!(asked(1)["tools"], asked(3)["tools"], "the prefix stays");
+    assert!(told(&world, 2)["value"].to_string().contains("mcp_s3_do_thing_3_7: Does thing 7"));
+    assert!(told(&world, 3)["error"].to_string().contains("there is no such tool"));
 }
 
 #[test]
@@ -176,9 +174,13 @@ fn what_a_tool_says_of_itself_is_told_apart() {
 
 #[test]
 fn a_long_answer_is_cut_for_the_model_and_whole_in_the_journal() {
-    let (world, told) = call_of("big", "[agent_loop]\nmax_look_tokens = 1000\n");
+    let world = world(vec![calls("mcp_shell_big", &json!({})), says("Done.")])
+        .configure("[agent_loop]\nmax_look_tokens = 1000\n");
+    approve(&world, &["*"]);
+    let run = world.asks("Do it");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let told = told(&world, 1);
     let value = told["value"].as_str().unwrap();
     assert!(value.len() < 5000 && value.contains("bytes left out"), "{}", value.len());
-    let exported = world.deepseek(["export", "latest", "--format", "json"]).run();
-    assert!(exported.stdout.contains(&"y".repeat(200_000)), "{}", exported.stderr);
+    assert_eq!(run.one("ServerToolAnswered")["told"]["bytes"], 200_000);
 }

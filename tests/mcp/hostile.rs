@@ -90,7 +90,7 @@ fn nothing_that_a_server_started_outlives_the_session() {
 #[test]
 fn nothing_that_a_server_started_outlives_a_kill() {
     for world in [approved(child_then_wait()), approved(child_then_wait()).unconfined()] {
-        let mut running = world.message("ask: Do it").start();
+        let mut running = world.deepseek(["ask", "Do it"]).start();
         running.until(|| world.provider.of("analysis").len() > 1);
         running.kill();
         let gone = wait_until(Duration::from_secs(20), || {

@@ -18,6 +18,7 @@ use search::{BYTES_PER_TOKEN, estimate_tokens};
 use serde_json::{Map, Value};
 use shell::ServiceOptions;
 pub use toolbox::ServerTool;
+use toolbox::finding_tools;
 use tools::blocking::on_a_thread;
 
 use crate::looks::look_effect::LookSources;
@@ -134,7 +135,11 @@ pub fn offered(run: &Run, role: AgentRole) -> OfferedTools {
     if tools.iter().map(tokens).sum::<usize>() <= settings.definition_tokens {
         return OfferedTools { defined: tools, catalogue: String::new() };
     }
-    let list = mcp::catalogue(&tools, settings.catalogue_tokens.saturating_mul(BYTES_PER_TOKEN));
+    let around = run.prompts().render(Prompt::ServerCatalogue, &[("tools", &"")]);
+    let finding = serde_json::to_string(&toolbox::offers(finding_tools(), &[], &[]));
+    let around = around.len() + finding.map_or(0, |json| json.len());
+    let room = settings.catalogue_tokens.saturating_mul(BYTES_PER_TOKEN).saturating_sub(around);
+    let list = mcp::catalogue(&tools, room);
     let catalogue = run.prompts().render(Prompt::ServerCatalogue, &[("tools", &list.trim_end())]);
     OfferedTools { defined: Vec::new(), catalogue }
 }

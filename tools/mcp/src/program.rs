@@ -61,9 +61,9 @@ pub(crate) async fn connect(
     loop {
         let started = start_service(&words, &options).await;
         let mut service = started.map_err(|error| ConnectError::Start(error.to_string()))?;
-        let stream = service.take_stream();
-        let stream = stream.ok_or_else(|| ConnectError::Start("it has no output".to_owned()))?;
-        let (output, input) = stream.into_split();
+        let streams = service.take_streams();
+        let (input, output) =
+            streams.ok_or_else(|| ConnectError::Start("it has no output".to_owned()))?;
         let fault = Arc::new(OnceLock::new());
         let lines = BoundedLines::new(output, limits.max_message_bytes, Arc::clone(&fault));
         match Connection::open(&entry.name, limits, age, fault, (lines, input)).await {

@@ -2,14 +2,17 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::{SigSet, Signal as NixSignal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, wait};
 
-use crate::orders::{CommandInput, ConfinementStep, Ended, Failure, Notice, tell_notice};
+use crate::orders::{CommandStreams, ConfinementStep, Ended, Failure, Notice, tell_notice};
 
 /// The signal that makes a helper end everything it started, and itself.
 pub(crate) const END_ALL: Signal = Signal::USR1;
@@ -41,7 +44,7 @@ pub(crate) fn hold_back() -> Result<SignalFd, Failure> {
 /// Starts a command. Returns `None` if there is nothing to wait for; the reason is reported.
 pub(crate) fn start_command(
     words: &[OsString],
-    input: CommandInput,
+    streams: CommandStreams,
     report: &mut File,
 ) -> io::Result<Option<Child>> {
     let Some((program, arguments)) = words.split_first() else {
@@ -50,17 +53,33 @@ pub(crate) fn start_command(
     };
     #[expect(clippy::disallowed_methods, reason = "runs on behalf of the crate shell")]
     let mut command = Command::new(program);
-    let stdin = match input {
-        CommandInput::Nothing => Stdio::null(),
-        CommandInput::SocketOfOutput => rustix::stdio::stdout().try_clone_to_owned()?.into(),
+    match streams {
+        CommandStreams::OfHelper => command.stdin(Stdio::null()),
+        CommandStreams::Passed => {
+            let [input, output] = passed_streams()?;
+            command.stdin(input).stdout(output)
+        }
     };
-    match command.args(arguments).stdin(stdin).spawn() {
+    match command.args(arguments).spawn() {
         Ok(child) => Ok(Some(child)),
         Err(error) => {
             tell_notice(report, &Notice::NotStarted(error.raw_os_error().unwrap_or_default()))?;
             Ok(None)
         }
     }
+}
+
+/// Receives the standard input and output that were passed to this helper.
+fn passed_streams() -> io::Result<[OwnedFd; 2]> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut rights = RecvAncillaryBuffer::new(&mut space);
+    let (over, flags) = (rustix::stdio::stdout(), RecvFlags::CMSG_CLOEXEC);
+    recvmsg(over, &mut [IoSliceMut::new(&mut [0])], &mut rights, flags)?;
+    let passed = rights.drain().filter_map(|message| {
+        if let RecvAncillaryMessage::ScmRights(passed) = message { Some(passed) } else { None }
+    });
+    let passed: Vec<OwnedFd> = passed.flatten().collect();
+    passed.try_into().map_err(|_| io::ErrorKind::UnexpectedEof.into())
 }
 
 /// Waits for the end of the started command, and reports it.

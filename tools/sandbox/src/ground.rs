@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
-use crate::orders::{CommandInput, Failure, Lack, Network};
+use crate::orders::{CommandStreams, Failure, Lack, Network};
 #[cfg(target_os = "linux")]
 use crate::scratch::ScratchLayers;
 use crate::secrets_and_caches::Tree;
@@ -128,8 +128,8 @@ pub struct CommandNeeds<'w> {
     pub tree: &'w Tree<'w>,
     /// The working directory in the tree.
     pub cwd: &'w Path,
-    /// Its standard input.
-    pub input: CommandInput,
+    /// Its standard input and output.
+    pub streams: CommandStreams,
     /// Further paths that it may read, outside the tree.
     pub read: &'w [PathBuf],
     /// The network it can reach.

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Seek as _};
 use std::process::{Child, Command, ExitCode};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::sys::signalfd::SignalFd;
 use rustix::process::{
@@ -31,8 +32,17 @@ pub(crate) const UNCONFINED: &str = "--without-walls";
 /// The first word of the command line of a process that holds layers for several commands.
 pub(crate) const HOLDER: &str = "--holding-layers";
 
+/// True if this program calls [`helper`]. Others, such as most tests, cannot be started as one.
+static CAN_HELP: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether this program, started once more, is the helper.
+pub(crate) fn can_help() -> bool {
+    CAN_HELP.load(Ordering::Relaxed)
+}
+
 /// Does the work of the helper if the command line asks for it; the words of the command follow. Returns `None` otherwise.
 pub fn helper(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
+    CAN_HELP.store(true, Ordering::Relaxed);
     let work = match args.nth(1)?.to_str()? {
         OUTER => outer,
         INNER => within,
@@ -93,7 +103,7 @@ fn attendant(words: &[OsString], report: &mut File) -> Result<(), Failure> {
     setsid().map_err(|error| Failure::of(ConfinementStep::Session, &error.into()))?;
     let signals = attend::hold_back()?;
     let start = |report: &mut File| {
-        attend::start_command(words, orders.input, report)
+        attend::start_command(words, orders.streams, report)
             .map_err(|error| Failure::of(ConfinementStep::Init, &error))
     };
     attend_to_all(start, orders.parent, &signals, report)
@@ -145,7 +155,7 @@ fn start_on_floor(
     let start = || {
         limits::drop_capabilities(limits::OF_FILES)?;
         shut(grants, Behind::Landlock, orders.network, report)?;
-        attend::start_command(words, orders.input, report)
+        attend::start_command(words, orders.streams, report)
             .map_err(|error| Failure::of(ConfinementStep::Init, &error))
     };
     let ended = || io::Error::other("the thread ended");
@@ -184,7 +194,7 @@ fn within(words: &[OsString], report: &mut File) -> Result<(), Failure> {
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| Failure::of(ConfinementStep::Session, &error.into()))?;
     shut(&view::grants(seen), Behind::Namespaces, orders.network, report)?;
-    attend::start_command(words, orders.input, report)
+    attend::start_command(words, orders.streams, report)
         .and_then(|started| attend::follow(started, &signals, report))
         .map_err(|error| Failure::of(ConfinementStep::Init, &error))
 }

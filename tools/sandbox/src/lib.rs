@@ -46,7 +46,7 @@ pub use ground::{CommandNeeds, ConfinementLevel, Degree, SandboxPlaces};
 #[cfg(target_os = "linux")]
 pub use helper::helper;
 pub use orders::{
-    CommandInput, ConfinementStep, Ended, Failure, Lack, MAX_TOLD, Network, ProcessBounds,
+    CommandStreams, ConfinementStep, Ended, Failure, Lack, MAX_TOLD, Network, ProcessBounds,
 };
 pub use report::{ReportFile, Reported};
 pub use sandbox::{Confined, Ends, Sandbox};
@@ -54,8 +54,8 @@ pub use sandbox::{Confined, Ends, Sandbox};
 pub use scratch::ScratchLayers;
 pub use secrets_and_caches::{Tree, TreeWrites};
 #[cfg(target_os = "linux")]
-pub use start::unconfined;
+pub use start::{pass_streams, unconfined};
 #[cfg(not(target_os = "linux"))]
-pub use unsupported::{helper, shut_in, unconfined};
+pub use unsupported::{helper, pass_streams, shut_in, unconfined};
 #[cfg(not(target_os = "linux"))]
 pub use unsupported_scratch::ScratchLayers;

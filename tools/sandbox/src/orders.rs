@@ -16,8 +16,8 @@ pub const MAX_TOLD: usize = 1000;
 pub(crate) struct Orders {
     /// The process that starts the helper; if it is gone, there is nothing to do.
     pub(crate) parent: i32,
-    /// The standard input of the command.
-    pub(crate) input: CommandInput,
+    /// The standard input and output of the command.
+    pub(crate) streams: CommandStreams,
     /// The kind of confinement.
     pub(crate) walls: Walls,
     /// The network the command can reach.
@@ -31,17 +31,17 @@ pub(crate) struct Orders {
 pub(crate) struct UnconfinedOrders {
     /// The process that starts the helper; if it is gone, there is nothing to do.
     pub(crate) parent: i32,
-    /// The standard input of the command.
-    pub(crate) input: CommandInput,
+    /// The standard input and output of the command.
+    pub(crate) streams: CommandStreams,
 }
 
-/// The standard input of a command.
+/// The standard input and output of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum CommandInput {
-    /// Nothing.
-    Nothing,
-    /// The socket that is its standard output.
-    SocketOfOutput,
+pub enum CommandStreams {
+    /// No input, and the output of the helper.
+    OfHelper,
+    /// As passed to the helper over the socket that is its standard output.
+    Passed,
 }
 
 /// The confinement of a command.

@@ -114,8 +114,8 @@ impl Ground {
             file_bytes: self.settings.max_file_bytes,
         };
         let parent = rustix::process::getpid().as_raw_nonzero().get();
-        let CommandNeeds { input, network, .. } = *wanted;
-        let orders = Orders { parent, input, walls, network, limits };
+        let CommandNeeds { streams, network, .. } = *wanted;
+        let orders = Orders { parent, streams, walls, network, limits };
         Ok(Some(WallPlan { orders, env: outside.env, made, scratch }))
     }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use config::SandboxMode;
 
 use crate::ground::{CommandNeeds, ConfinementLevel, Ground};
-use crate::orders::{CommandInput, ConfinementStep, Failure, Lack, Network};
+use crate::orders::{CommandStreams, ConfinementStep, Failure, Lack, Network};
 use crate::remembered::RememberedLevel;
 use crate::secrets_and_caches::{Tree, TreeWrites};
 
@@ -66,8 +66,8 @@ fn attempt(ground: &Ground, level: &ConfinementLevel) -> Result<Vec<Lack>, Failu
         git_dirs: &|_: &Path| Vec::new(),
     };
     let (read, network, layers) = (&[][..], Network::Own, None);
-    let input = CommandInput::Nothing;
-    let wanted = CommandNeeds { tree: &tree, cwd: &root, input, read, network, layers };
+    let streams = CommandStreams::OfHelper;
+    let wanted = CommandNeeds { tree: &tree, cwd: &root, streams, read, network, layers };
     nothing_confined(ground, level, &wanted)
 }
 

@@ -1,11 +1,16 @@
 //! Prepares a command for its start by the helper.
 
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 use crate::ground::{CommandNeeds, ConfinementLevel, Degree, Ground};
-use crate::helper::{OUTER, UNCONFINED};
-use crate::orders::{CommandInput, UnconfinedOrders, Walls};
+use crate::helper::{OUTER, UNCONFINED, can_help};
+use crate::orders::{CommandStreams, UnconfinedOrders, Walls};
 use crate::report::{SELF, handed_over};
 use crate::sandbox::{Confined, Ends};
 
@@ -28,12 +33,30 @@ impl Ground {
     }
 }
 
-/// Prepares a command that is not confined, but ends with this process, as does everything it starts; `None` if this system
-/// has no helper.
-pub fn unconfined(input: CommandInput) -> io::Result<Option<Confined>> {
+/// Prepares a command that is not confined, but ends with this process, as does everything it starts; `None` if there is
+/// no helper: on other systems, and in programs that do not call [`helper()`](crate::helper()).
+pub fn unconfined(streams: CommandStreams) -> io::Result<Option<Confined>> {
+    if !can_help() {
+        return Ok(None);
+    }
     let parent = rustix::process::getpid().as_raw_nonzero().get();
-    let (stdin, report) = handed_over(&UnconfinedOrders { parent, input })?;
+    let (stdin, report) = handed_over(&UnconfinedOrders { parent, streams })?;
     let program = [OsStr::new(SELF), OsStr::new(UNCONFINED)];
     let (env, degree, ends) = (Vec::new(), Degree::None, Ends::Told);
     Ok(Some(Confined { program, stdin, env, degree, ends, report }))
+}
+
+/// Returns what has to be the standard output of the helper, so that the command gets this input and output. It needs
+/// [`CommandStreams::Passed`].
+pub fn pass_streams(input: BorrowedFd<'_>, output: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let (here, there) = UnixStream::pair()?;
+    let passed = [input, output];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut rights = SendAncillaryBuffer::new(&mut space);
+    if !rights.push(SendAncillaryMessage::ScmRights(&passed)) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // They arrive although this end is closed by then.
+    sendmsg(here, &[IoSlice::new(b".")], &mut rights, SendFlags::empty())?;
+    Ok(there.into())
 }

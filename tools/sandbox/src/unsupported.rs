@@ -2,11 +2,12 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::ground::{CommandNeeds, ConfinementLevel, Ground};
-use crate::orders::{CommandInput, ConfinementStep, Failure, ProcessBounds};
+use crate::orders::{CommandStreams, ConfinementStep, Failure, ProcessBounds};
 use crate::sandbox::{Confined, Sandbox};
 use crate::unsupported_scratch::ScratchLayers;
 
@@ -16,8 +17,13 @@ pub fn helper(_: impl Iterator<Item = OsString>) -> Option<ExitCode> {
 }
 
 /// Returns `None`: there is no helper.
-pub fn unconfined(_: CommandInput) -> io::Result<Option<Confined>> {
+pub fn unconfined(_: CommandStreams) -> io::Result<Option<Confined>> {
     Ok(None)
+}
+
+/// Fails: there is no helper.
+pub fn pass_streams(_: BorrowedFd<'_>, _: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Does nothing.

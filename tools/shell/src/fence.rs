@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use policy::{Confinement, Gaps};
 use sandbox::{
-    CommandInput, CommandNeeds, Confined, ConfinementLevel, ConfinementStep, Failure, Network,
+    CommandNeeds, CommandStreams, Confined, ConfinementLevel, ConfinementStep, Failure, Network,
     Sandbox, ScratchLayers, Tree, TreeWrites,
 };
 
@@ -66,13 +66,13 @@ impl CommandConfinement {
     pub(super) async fn confine(
         &self,
         cwd: &Path,
-        input: CommandInput,
+        streams: CommandStreams,
     ) -> io::Result<Option<Confined>> {
         let cwd = cwd.to_owned();
         self.blocking(move |fence| {
             let cwd = cwd.canonicalize()?;
             fence.with_wanted(&cwd, |wanted| {
-                fence.sandbox.confine(&CommandNeeds { input, ..*wanted })
+                fence.sandbox.confine(&CommandNeeds { streams, ..*wanted })
             })?
         })
         .await?
@@ -142,7 +142,7 @@ impl CommandConfinement {
             git_dirs: &*self.git_dirs,
         };
         let (read, network, layers) = (&*self.read, self.network, self.layers.as_deref());
-        let input = CommandInput::Nothing;
-        Ok(use_it(&CommandNeeds { tree: &tree, cwd, input, read, network, layers }))
+        let streams = CommandStreams::OfHelper;
+        Ok(use_it(&CommandNeeds { tree: &tree, cwd, streams, read, network, layers }))
     }
 }

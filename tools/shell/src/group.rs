@@ -72,7 +72,7 @@ fn apply_confinement(
 
 /// A child and everything it started. Dropping it ends them all.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct ProcessGroup {
     pub(super) child: Child,
     pub(super) degree: Degree,
     leader: Option<Pid>,
@@ -81,7 +81,7 @@ pub(super) struct Group {
     _noted: Option<Noted>,
 }
 
-impl Group {
+impl ProcessGroup {
     /// Starts a process that [`process_of`] returned for this confinement. `notes` is the directory that records it.
     pub(super) fn start(
         mut process: Command,
@@ -129,7 +129,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.end();
     }

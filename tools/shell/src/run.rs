@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::process::Signal;
-use sandbox::{CommandInput, Degree, Failure, Reported};
+use sandbox::{CommandStreams, Degree, Failure, Reported};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::process::Command;
@@ -17,7 +17,7 @@ use tools::relocate::relocate;
 
 use super::captured::Captured;
 use super::fence::CommandConfinement;
-use super::group::{Exit, Group, exit_of, process_of, walls_text};
+use super::group::{Exit, ProcessGroup, exit_of, process_of, walls_text};
 use super::{CommandLine, Environment};
 
 /// The options of a run.
@@ -132,7 +132,7 @@ pub async fn run_heard(
 async fn start_group(
     command: &CommandLine,
     options: &RunOptions,
-) -> io::Result<(Group, pipe::Receiver)> {
+) -> io::Result<(ProcessGroup, pipe::Receiver)> {
     let words: Vec<OsString> = match command.segments() {
         [segment] if !command.needs_shell() => {
             let arguments = segment.words.iter().skip(1).map(OsString::from);
@@ -141,7 +141,7 @@ async fn start_group(
         _ => vec!["sh".into(), "-c".into(), command.text().into()],
     };
     let confined = match &options.fence {
-        Some(fence) => fence.confine(&options.cwd, CommandInput::Nothing).await?,
+        Some(fence) => fence.confine(&options.cwd, CommandStreams::OfHelper).await?,
         None => None,
     };
     let mut process = process_of(words, confined.as_ref());
@@ -157,7 +157,7 @@ async fn start_group(
             process.env_remove(name);
         }
     }
-    let group = Group::start(process, confined, options.notes.as_deref())?;
+    let group = ProcessGroup::start(process, confined, options.notes.as_deref())?;
     Ok((group, pipe::Receiver::from_owned_fd(reader.into())?))
 }
 
@@ -190,7 +190,7 @@ fn moved_env(process: &mut Command, env: &Environment, from: &Path, to: &Path) {
 
 /// Drains the pipe and waits for the end, both within the deadline.
 async fn attend(
-    group: &mut Group,
+    group: &mut ProcessGroup,
     mut pipe: pipe::Receiver,
     options: &RunOptions,
     start: Instant,

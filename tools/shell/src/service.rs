@@ -3,17 +3,15 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream as BlockingStream;
+use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::process::Signal;
-use sandbox::{CommandInput, Degree, Failure, Reported, unconfined};
+use sandbox::{CommandStreams, Degree, Failure, Reported, pass_streams, unconfined};
 use tokio::io::AsyncReadExt as _;
-use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -21,7 +19,7 @@ use tokio::time::timeout;
 use super::Environment;
 use super::captured::Captured;
 use super::fence::CommandConfinement;
-use super::group::{Exit, Group, exit_of, process_of};
+use super::group::{Exit, ProcessGroup, exit_of, process_of};
 
 /// How to start a service.
 #[derive(Debug, Clone)]
@@ -45,7 +43,7 @@ pub struct ServiceOptions {
 pub struct Service {
     state: State,
     degree: Degree,
-    stream: Option<UnixStream>,
+    streams: Option<(pipe::Sender, pipe::Receiver)>,
     stderr: Arc<Mutex<Captured>>,
     /// The task that reads standard error.
     drain: JoinSet<()>,
@@ -54,7 +52,7 @@ pub struct Service {
 
 #[derive(Debug)]
 enum State {
-    Running(Group),
+    Running(ProcessGroup),
     Ended(ServiceEnd),
 }
 
@@ -73,28 +71,31 @@ pub struct ServiceEnd {
 ///
 /// The service ends with the thread that starts it, so call this on a thread of the runtime, never in `spawn_blocking`.
 pub async fn start_service(words: &[OsString], options: &ServiceOptions) -> io::Result<Service> {
-    let input = CommandInput::SocketOfOutput;
+    let streams = CommandStreams::Passed;
     let confined = match &options.fence {
-        Some(fence) => fence.confine(&options.cwd, input).await?,
+        Some(fence) => fence.confine(&options.cwd, streams).await?,
         None => None,
     };
     let confined = match confined {
         Some(confined) => Some(confined),
-        None => unconfined(input)?,
+        None => unconfined(streams)?,
     };
-    let (ours, theirs) = BlockingStream::pair()?;
-    let (errors, stderr) = io::pipe()?;
+    let ((stdin, to), (from, stdout), (errors, stderr)) = (io::pipe()?, io::pipe()?, io::pipe()?);
     let mut process = process_of(words.to_vec(), confined.as_ref());
     process.current_dir(&options.cwd).env_clear().envs(options.env.vars.iter()).stderr(stderr);
-    process.stdin(OwnedFd::from(theirs.try_clone()?)).stdout(OwnedFd::from(theirs));
-    let group = Group::start(process, confined, options.notes.as_deref())?;
-    ours.set_nonblocking(true)?;
+    if confined.is_some() {
+        process.stdout(pass_streams(stdin.as_fd(), stdout.as_fd())?);
+    } else {
+        process.stdin(stdin).stdout(stdout);
+    }
+    let group = ProcessGroup::start(process, confined, options.notes.as_deref())?;
     let stderr = Arc::new(Mutex::new(Captured::new(options.keep_stderr_bytes)));
     let mut drain = JoinSet::new();
     drain.spawn(keep(pipe::Receiver::from_owned_fd(errors.into())?, Arc::clone(&stderr)));
-    let (stream, kill_grace) = (Some(UnixStream::from_std(ours)?), options.kill_grace);
+    let to = pipe::Sender::from_owned_fd(to.into())?;
+    let streams = Some((to, pipe::Receiver::from_owned_fd(from.into())?));
     let (degree, state) = (group.degree, State::Running(group));
-    Ok(Service { state, degree, stream, stderr, drain, kill_grace })
+    Ok(Service { state, degree, streams, stderr, drain, kill_grace: options.kill_grace })
 }
 
 /// Reads standard error to its end, so that a flood does not hold up the service.
@@ -107,9 +108,10 @@ async fn keep(mut pipe: pipe::Receiver, kept: Arc<Mutex<Captured>>) {
 }
 
 impl Service {
-    /// Returns the stream to its standard input and from its standard output, once. It ends when the service does.
-    pub const fn take_stream(&mut self) -> Option<UnixStream> {
-        self.stream.take()
+    /// Returns the streams to its standard input and from its standard output, once. Dropping the first one asks most
+    /// services to end.
+    pub const fn take_streams(&mut self) -> Option<(pipe::Sender, pipe::Receiver)> {
+        self.streams.take()
     }
 
     /// Returns what it printed to standard error so far, with a line in place of an omitted middle. Not masked.
@@ -157,9 +159,9 @@ impl Service {
         end
     }
 
-    /// Ends it in order. Drop the stream before, which asks it to end; what does not end is told to, and then killed.
+    /// Ends it in order. Drop the streams before, which asks it to end; what does not end is told to, and then killed.
     pub async fn end(mut self) -> ServiceEnd {
-        drop(self.stream.take());
+        drop(self.streams.take());
         if let Ok(end) = timeout(self.kill_grace, self.wait()).await {
             return end;
         }
@@ -174,5 +176,51 @@ impl Service {
             timeout(self.kill_grace, group.child.wait()).await.ok();
         }
         ServiceEnd { exit: Exit::TimedOut, discarded: Vec::new(), walls_failed: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+
+    /// These tests have no helper, as on systems other than Linux. Those in `tests/service.rs` have one.
+    async fn started(script: &str) -> (Service, pipe::Sender, BufReader<pipe::Receiver>) {
+        let options = ServiceOptions {
+            cwd: std::env::temp_dir(),
+            env: Environment::default(),
+            fence: None,
+            notes: None,
+            kill_grace: Duration::from_mins(1),
+            keep_stderr_bytes: 1000,
+        };
+        let words = ["sh", "-c", script].map(OsString::from);
+        let mut service = start_service(&words, &options).await.unwrap();
+        let (to, from) = service.take_streams().unwrap();
+        (service, to, BufReader::new(from))
+    }
+
+    #[tokio::test]
+    async fn without_a_helper_a_service_serves_and_tells_its_exit() {
+        let (mut service, mut to, mut from) =
+            started("read line; echo \"got $line\"; echo why >&2; read line; exit 3").await;
+        to.write_all(b"x\n").await.unwrap();
+        let mut line = String::new();
+        from.read_line(&mut line).await.unwrap();
+        assert_eq!((line.as_str(), service.exited()), ("got x\n", None));
+        drop(to);
+        assert_eq!(service.wait().await.exit, Exit::Code(3));
+        assert_eq!(service.stderr_text(), "why\n");
+        assert_eq!(service.end().await.exit, Exit::Code(3));
+    }
+
+    #[tokio::test]
+    async fn without_a_helper_a_dropped_service_ends_with_what_it_started() {
+        let (service, _to, mut from) = started("sleep 1000 & echo ready; cat").await;
+        let mut text = String::new();
+        from.read_line(&mut text).await.unwrap();
+        drop(service);
+        // All that hold its output open have ended.
+        assert_eq!(from.read_line(&mut text).await.unwrap(), 0);
     }
 }

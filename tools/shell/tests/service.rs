@@ -1,20 +1,20 @@
 //! Services as real processes, at each level of confinement that this machine allows. The test binary is its own helper and
 //! its own owner of services that is killed, so it has no other harness.
 
-#![cfg(target_os = "linux")]
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
     reason = "a test reports by printing and panics"
 )]
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, BufRead as _, BufReader as Lines, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use config::SandboxMode;
 use deepseek_shell::{
@@ -22,7 +22,7 @@ use deepseek_shell::{
 };
 use sandbox::{Degree, Network, Sandbox, SandboxPlaces, TreeWrites};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
 use tools::worker_process::worker_process;
 
 /// Longer than anything here takes; only a failed test waits so long.
@@ -38,7 +38,7 @@ type Test = fn(&Site);
 const TESTS: [(&str, Test); 9] = [
     ("a_service_answers_line_by_line", answers),
     ("it_has_exactly_the_variables_it_is_given", environment),
-    ("other_programs_can_read_and_write_the_socket", other_programs),
+    ("programs_of_other_languages_serve", other_programs),
     ("a_flood_on_standard_error_holds_nothing_up", flood),
     ("a_missing_program_is_told", missing),
     ("the_exit_of_a_service_is_told", exit),
@@ -50,6 +50,9 @@ const TESTS: [(&str, Test); 9] = [
 fn main() -> ExitCode {
     if let Some(code) = sandbox::helper(std::env::args_os()) {
         return code;
+    }
+    if !cfg!(target_os = "linux") {
+        return ExitCode::SUCCESS;
     }
     let words: Vec<String> = std::env::args().skip(1).collect();
     if let [owner, mode, dir, script] = words.as_slice()
@@ -154,20 +157,23 @@ fn words(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
 }
 
-async fn start(line: &[&str], options: &ServiceOptions) -> (Service, BufReader<UnixStream>) {
+/// The streams of a service.
+type Stream = BufReader<tokio::io::Join<pipe::Receiver, pipe::Sender>>;
+
+async fn start(line: &[&str], options: &ServiceOptions) -> (Service, Stream) {
     let mut service = start_service(&words(line), options).await.unwrap();
-    let stream = service.take_stream().unwrap();
-    assert!(service.take_stream().is_none(), "it is given once");
-    (service, BufReader::new(stream))
+    let (to, from) = service.take_streams().unwrap();
+    assert!(service.take_streams().is_none(), "they are given once");
+    (service, BufReader::new(tokio::io::join(from, to)))
 }
 
-async fn line(stream: &mut BufReader<UnixStream>) -> String {
+async fn line(stream: &mut Stream) -> String {
     let mut line = String::new();
     stream.read_line(&mut line).await.unwrap();
     line
 }
 
-async fn asked(stream: &mut BufReader<UnixStream>, question: &str) -> String {
+async fn asked(stream: &mut Stream, question: &str) -> String {
     stream.write_all(format!("{question}\n").as_bytes()).await.unwrap();
     line(stream).await
 }
@@ -183,8 +189,9 @@ fn answers(site: &Site) {
             assert_eq!(asked(&mut stream, &n.to_string()).await, format!("got {n}\n"));
         }
         assert_eq!(service.exited(), None);
-        stream.shutdown().await.unwrap();
-        assert_eq!(line(&mut stream).await, "", "its output ends with it");
+        let (mut from, to) = stream.into_inner().into_inner();
+        drop(to);
+        assert_eq!(from.read(&mut [0]).await.unwrap(), 0, "its output ends with it");
         assert_eq!(service.wait().await.exit, Exit::Code(0));
         assert_eq!(service.exited().unwrap().exit, Exit::Code(0));
         assert_eq!(service.wait().await.exit, Exit::Code(0), "it is told again");
@@ -196,14 +203,11 @@ fn environment(site: &Site) {
         let (_service, mut stream) = start(&["env"], &site.options).await;
         let mut text = String::new();
         stream.read_to_string(&mut text).await.unwrap();
-        let names: Vec<&str> =
-            text.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
-        assert!(names.contains(&"PATH") && !names.contains(&"CARGO_MANIFEST_DIR"), "{names:?}");
+        let names = text.lines().filter_map(|line| Some(line.split_once('=')?.0));
+        let names: BTreeSet<&str> = names.collect();
+        assert!(names.contains("PATH") && !names.contains("CARGO_MANIFEST_DIR"), "{names:?}");
         if site.degree() == Degree::None {
-            let mut given: Vec<&str> = site.options.env.vars.keys().map(String::as_str).collect();
-            let mut names = names;
-            (given.sort_unstable(), names.sort_unstable());
-            assert_eq!(names, given);
+            assert!(names.iter().copied().eq(site.options.env.vars.keys()), "{names:?}");
         }
     });
 }
@@ -220,23 +224,41 @@ fn other_programs(site: &Site) {
     "#;
     const PYTHON: &str =
         "import sys\nfor line in sys.stdin: print('got', line.strip(), flush=True)\nprint('bye')";
-    for program in [["node", "-e", NODE], ["python3", "-c", PYTHON]] {
+    // Reads in one way and writes in another, both without blocking.
+    const ASYNC_PYTHON: &str = r#"
+import asyncio, sys
+async def serve():
+    loop, reader = asyncio.get_running_loop(), asyncio.StreamReader(limit=1 << 24)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    to = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, sys.stdout)
+    writer = asyncio.StreamWriter(*to, reader, loop)
+    async for line in reader:
+        writer.write(b"got " + line)
+        await writer.drain()
+    writer.write(b"bye\n")
+    await writer.drain()
+    writer.close()
+asyncio.run(serve())
+"#;
+    for program in
+        [["node", "-e", NODE], ["python3", "-c", PYTHON], ["python3", "-c", ASYNC_PYTHON]]
+    {
         if !site.has(program[0]) {
             continue;
         }
         site.run(async {
             let (mut service, stream) = start(&program, &site.options).await;
-            let (mut reader, mut writer) = tokio::io::split(stream);
+            let (mut from, mut to) = stream.into_inner().into_inner();
             // Longer than what any buffer between holds, in both directions at once.
-            let question = "x".repeat(1 << 20);
-            let asks = async {
+            let question = &"x".repeat(1 << 20);
+            let asks = async move {
                 for _ in 0..8 {
-                    writer.write_all(format!("{question}\n").as_bytes()).await.unwrap();
+                    to.write_all(format!("{question}\n").as_bytes()).await.unwrap();
                 }
-                writer.shutdown().await.unwrap();
+                drop(to);
             };
             let mut text = String::new();
-            let hears = reader.read_to_string(&mut text);
+            let hears = from.read_to_string(&mut text);
             let ((), heard) = tokio::join!(asks, hears);
             heard.unwrap();
             let answers = format!("got {question}\n").repeat(8) + "bye\n";
@@ -290,7 +312,7 @@ fn orderly_end(site: &Site) {
         assert_eq!(service.end().await.exit, Exit::Code(0), "the end of its input");
         // What does not end by itself takes the time of grace; this is no deadline for anything that happens.
         let options =
-            ServiceOptions { kill_grace: Duration::from_millis(50), ..site.options.clone() };
+            ServiceOptions { kill_grace: Duration::from_millis(200), ..site.options.clone() };
         for (script, exit) in [
             ("trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done", Exit::Code(7)),
             ("trap '' TERM; echo ready; while :; do sleep 0.01; done", Exit::TimedOut),
@@ -319,37 +341,35 @@ fn discarded(site: &Site) {
     });
 }
 
-/// Returns whether a process has this word on its command line.
-fn runs(word: &str) -> bool {
+/// Returns the number of processes with this word on their command line.
+fn running(word: &str) -> usize {
     let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| Some(entry.ok()?.path()));
-    let mut lines =
-        processes.filter_map(|process| fs::read_to_string(process.join("cmdline")).ok());
-    lines.any(|line| line.split('\0').any(|part| part == word))
+    let lines = processes.filter_map(|process| fs::read_to_string(process.join("cmdline")).ok());
+    lines.filter(|line| line.split('\0').any(|part| part == word)).count()
 }
 
-/// Waits until no process has this word on its command line.
-fn await_end_of(word: &str) {
-    let began = std::time::Instant::now();
-    while runs(word) {
-        assert!(began.elapsed() < HANGS, "{word} still runs");
-        std::thread::yield_now();
+/// Waits until so many processes have this word on their command line.
+#[expect(clippy::disallowed_methods, reason = "a test may poll")]
+fn await_running(word: &str, count: usize) {
+    let began = Instant::now();
+    while running(word) != count {
+        assert!(began.elapsed() < HANGS, "{word} is on {} command lines", running(word));
+        std::thread::sleep(Duration::from_millis(2));
     }
 }
 
 fn ended(site: &Site) {
     let word = format!("{}00{}", 7000 + site.mode.len(), std::process::id());
-    // One that stays in the group, and one that leaves it and loses its parent.
-    let script = format!(
-        "sleep {word} & (setsid sleep {word} &); until [ $(pgrep -fxc 'sleep {word}') = 2 ]; do :; done; echo ready; cat"
-    );
+    // One that stays in the group, one that leaves it and loses its parent, and one that ignores the end of its input.
+    let script = format!("sleep {word} & (setsid sleep {word} &); echo ready; sleep {word}");
     site.run(async {
         let (service, mut stream) = start(&["sh", "-c", &script], &site.options).await;
         assert_eq!(line(&mut stream).await, "ready\n");
-        assert!(runs(&word));
+        await_running(&word, 3);
         drop(service);
         assert_eq!(line(&mut stream).await, "", "its output ends with it");
     });
-    await_end_of(&word);
+    await_running(&word, 0);
     let mut owner = worker_process(OWNER).unwrap();
     owner.args([site.mode.as_ref(), site.dir.path().as_os_str(), script.as_ref()]);
     owner.envs(site.options.env.vars.iter()).stderr(Stdio::inherit());
@@ -357,10 +377,10 @@ fn ended(site: &Site) {
     let mut said = String::new();
     Lines::new(owner.stdout.take().unwrap()).read_line(&mut said).unwrap();
     assert_eq!(said, "ready\n");
-    assert!(runs(&word));
+    await_running(&word, 3);
     owner.kill().unwrap();
     owner.wait().unwrap();
-    await_end_of(&word);
+    await_running(&word, 0);
 }
 
 /// The process that is killed: starts a service, passes on what it says, and stays.

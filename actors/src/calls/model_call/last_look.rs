@@ -4,7 +4,7 @@
 use config::ModelRole;
 use facts::breach::Breach;
 use model::{AgentRole, ToolOffer};
-use toolbox::{is_own, tools};
+use toolbox::{finding_tools, is_own, is_server_tool, tools};
 
 use crate::run::terms::Terms;
 
@@ -32,7 +32,10 @@ pub(crate) fn breach(
     let is_allowed = |offer: &&ToolOffer| {
         let is_ours = tools().iter().any(|tool| tool.wire_name() == offer.name);
         let is_own = config.policy.mode != config::Mode::Plan && is_own(&offer.name);
-        may_offer && (is_ours || is_own)
+        // Which of them may be called is decided at the call.
+        let finds = finding_tools().iter().any(|tool| tool.wire_name() == offer.name);
+        let is_of_server = is_server_tool(&offer.name) || finds;
+        may_offer && (is_ours || is_own || is_of_server)
     };
     offers.iter().find(|offer| !is_allowed(offer)).map(|offer| Breach::Tool(offer.name.clone()))
 }
