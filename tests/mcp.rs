@@ -4,6 +4,7 @@
 mod approvals;
 mod calls;
 mod hostile;
+mod logins;
 mod resumed;
 
 use mock::{Behaviour, ScriptedCall, ScriptedReply};

@@ -1,5 +1,10 @@
 //! A server at an address: its headers and tokens, what is tried again, and what of its failures says that nothing happened.
 
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the errors and messages of the transport grow; all others pass through"
+)]
+
 use std::collections::{BTreeMap, HashMap};
 use std::error::Error as _;
 use std::sync::{Arc, OnceLock};
@@ -120,20 +125,18 @@ impl Target {
 
     /// Returns what ended a request before its answer.
     fn broken(&self, route: &ServerRoute, error: reqwest::Error) -> HttpFailure {
-        let causes = std::iter::successors(error.source(), |&cause| cause.source());
-        if let Some(redirect) = causes.filter_map(|it| it.downcast_ref::<Redirect>()).next() {
+        let mut causes = std::iter::successors(error.source(), |&cause| cause.source());
+        if let Some(redirect) = causes.find_map(|it| it.downcast_ref::<Redirect>()) {
             return HttpFailure::Refused(redirect.to_string());
         }
         let named = self.named(route);
-        match route.no_connection(&error) {
-            Some(no) => HttpFailure::Refused(format!("{named} cannot be reached: {}", no.message)),
-            None => {
-                let error = error.without_url();
-                let last = std::iter::successors(error.source(), |&cause| cause.source()).last();
-                let why = last.map_or_else(|| error.to_string(), ToString::to_string);
-                HttpFailure::Unknown(format!("{named} broke off: {why}"))
-            }
+        if let Some(no) = route.no_connection(&error) {
+            return HttpFailure::Refused(format!("{named} cannot be reached: {}", no.message));
         }
+        let error = error.without_url();
+        let last = std::iter::successors(error.source(), |&cause| cause.source()).last();
+        let why = last.map_or_else(|| error.to_string(), ToString::to_string);
+        HttpFailure::Unknown(format!("{named} broke off: {why}"))
     }
 }
 
@@ -306,7 +309,7 @@ impl Caller {
             HttpError::ServerDoesNotSupportDeleteSession => {
                 return HttpError::ServerDoesNotSupportDeleteSession;
             }
-            HttpError::InsufficientScope(error) => {
+            HttpError::InsufficientScope(error) if !target.has_key() => {
                 let scope = Challenge::parse(&error.www_authenticate_header).scope;
                 let more = scope.map(|scope| format!(" ({scope}; see `scopes` of its entry)"));
                 let more = more.unwrap_or_default();

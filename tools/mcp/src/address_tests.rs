@@ -88,7 +88,9 @@ async fn a_server_without_a_handshake_is_asked_what_it_can() {
 async fn the_beginning_is_tried_again_and_a_call_is_not() {
     let failures = AtomicUsize::new(0);
     let fake = FakeHttp::start(move |_, asked| match asked.called().as_str() {
-        "initialize" | "tools/list" if failures.fetch_add(1, Ordering::Relaxed) % 2 == 0 => {
+        "initialize" | "tools/list"
+            if failures.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) =>
+        {
             Said::status(503)
         }
         "tools/call" => Said::status(502),

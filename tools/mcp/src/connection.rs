@@ -271,17 +271,15 @@ impl Connection {
     }
 
     fn failed(&self, error: &ServiceError) -> CallOutcome {
-        match error {
-            ServiceError::McpError(refused) => CallOutcome::Refused(format!(
-                "the server refuses: {} ({})",
-                refused.message, refused.code.0
-            )),
-            other => match HttpFailure::of_call(other) {
-                Some(HttpFailure::Refused(why) | HttpFailure::Strange(why)) => {
-                    CallOutcome::Refused(why)
-                }
-                _ => CallOutcome::Unknown(self.said(other)),
-            },
+        if let ServiceError::McpError(refused) = error {
+            let (why, code) = (&refused.message, refused.code.0);
+            return CallOutcome::Refused(format!("the server refuses: {why} ({code})"));
+        }
+        match HttpFailure::of_call(error) {
+            Some(HttpFailure::Refused(why) | HttpFailure::Strange(why)) => {
+                CallOutcome::Refused(why)
+            }
+            Some(HttpFailure::Unknown(_)) | None => CallOutcome::Unknown(self.said(error)),
         }
     }
 

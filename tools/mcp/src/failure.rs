@@ -1,5 +1,10 @@
 //! Why a message to an address got no answer, in words, and whether it may have been carried out all the same.
 
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "only failures of HTTP are told; all others pass through"
+)]
+
 use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;

@@ -79,7 +79,10 @@ impl Leader {
             if is_proxied || Zone::of_url(url).is_some() {
                 return builder;
             }
-            refused = found.iter().try_for_each(|it| self.check_zone(url, Zone::of(it.ip())));
+            refused = match found.as_slice() {
+                [] => Err(format!("the host {host} is not known")),
+                found => found.iter().try_for_each(|it| self.check_zone(url, Zone::of(it.ip()))),
+            };
             builder.resolve_to_addrs(host, &found)
         });
         let route = route.map_err(|error| error.to_string())?;

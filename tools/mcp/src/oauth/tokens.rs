@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
@@ -161,9 +161,11 @@ pub(super) fn refusal(issuer: &str, status: u16, answer: &Value) -> String {
 #[derive(Clone)]
 pub(crate) struct Tokens {
     store: Arc<dyn TokenStore>,
-    /// What was read, by name. Whoever renews a token holds the lock, so that nobody else does at the same time.
-    known: Arc<Mutex<HashMap<String, Option<Grant>>>>,
+    known: Arc<std::sync::Mutex<HashMap<String, Slot>>>,
 }
+
+/// What is known of one server, if it was read. Whoever renews its token holds the lock, so that nobody else does too.
+type Slot = Arc<Mutex<Option<Option<Grant>>>>;
 
 impl Tokens {
     pub(crate) fn new(store: Arc<dyn TokenStore>) -> Self {
@@ -173,17 +175,19 @@ impl Tokens {
     /// Returns the token for a server, renewed if it has ended; `None` if there is no login.
     pub(crate) async fn bearer(&self, server: &Url) -> Result<Option<Secret>, String> {
         let name = name_of(server);
-        let mut known = self.known.lock().await;
-        let grant = match known.get(&name) {
-            Some(grant) => grant.clone(),
+        let slot = self.slot(&name);
+        let mut known = slot.lock().await;
+        let grant = match known.take() {
+            Some(grant) => grant,
             None => self.read(&name).await?,
         };
         let grant = match grant {
             Some(grant) if !grant.holds() => Some(self.renewed(server, &name, grant).await?),
             other => other,
         };
-        known.insert(name, grant.clone());
-        Ok(grant.map(|grant| grant.bearer()))
+        let bearer = grant.as_ref().map(Grant::bearer);
+        *known = Some(grant);
+        Ok(bearer)
     }
 
     /// Returns another token than one that a server refused; `None` if there is none.
@@ -193,7 +197,8 @@ impl Tokens {
         refused: Option<&Secret>,
     ) -> Result<Option<Secret>, String> {
         let name = name_of(server);
-        let mut known = self.known.lock().await;
+        let slot = self.slot(&name);
+        let mut known = slot.lock().await;
         // The user may have logged in meanwhile.
         let Some(grant) = self.read(&name).await? else { return Ok(None) };
         let is_new = refused.is_none_or(|token| token.expose() != grant.access_token);
@@ -204,23 +209,29 @@ impl Tokens {
         } else {
             return Ok(None);
         };
-        known.insert(name, Some(grant.clone()));
-        Ok(Some(grant.bearer()))
+        let bearer = grant.bearer();
+        *known = Some(Some(grant));
+        Ok(Some(bearer))
     }
 
     /// Keeps what the user was granted.
     pub(super) async fn keep(&self, server: &Url, grant: Grant) -> io::Result<()> {
         let name = name_of(server);
         self.write(&name, &grant).await?;
-        self.known.lock().await.insert(name, Some(grant));
+        *self.slot(&name).lock().await = Some(Some(grant));
         Ok(())
     }
 
     /// Forgets it. Returns true if there was something.
     pub(crate) async fn forget(&self, server: &Url) -> io::Result<bool> {
         let (store, name) = (Arc::clone(&self.store), name_of(server));
-        self.known.lock().await.remove(&name);
+        *self.slot(&name).lock().await = None;
         tools::blocking::on_a_thread(move || store.forget(&name)).await
+    }
+
+    fn slot(&self, name: &str) -> Slot {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(known.entry(name.to_owned()).or_default())
     }
 
     /// Renews a token where it came from. Another process may have done so already.
@@ -243,7 +254,8 @@ impl Tokens {
         let answer = Leader::at(server).await.request(&endpoint, form).await?;
         if answer.status != 200 {
             let why = refusal(&issuer, answer.status, &answer.body);
-            return Err(format!("the login has ended: {why}"));
+            let passes = answer.status >= 500;
+            return Err(if passes { why } else { format!("the login has ended: {why}") });
         }
         let Grant { issuer, resource, token_endpoint, client, .. } = grant;
         let by = GrantedBy { issuer, resource, token_endpoint, client };
