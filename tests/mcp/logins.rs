@@ -123,7 +123,8 @@ fn without_a_terminal_a_code_for_another_device_logs_in_and_the_token_is_shown_n
     assert!(refused.stderr.contains("log in with `deepseek mcp login far`"), "{}", refused.stderr);
     let headless = run("mcp login far");
     assert_eq!(headless.code, Some(3), "{}", headless.stderr);
-    assert!(headless.stderr.contains("--device"), "{}", headless.stderr);
+    let hint = "without one, log in with a code for another device: --device";
+    assert!(headless.stderr.contains(hint), "{}", headless.stderr);
 
     let login = run("mcp login far --device");
     assert_eq!((login.code, login.stdout.as_str()), (Some(0), "logged in at `far`\n"));

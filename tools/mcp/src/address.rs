@@ -48,13 +48,13 @@ type HttpError<E> = StreamableHttpError<E>;
 
 /// What requests to a server are sent with.
 #[derive(Clone)]
-pub(crate) struct Target {
+pub(crate) struct HttpTarget {
     name: String,
     pub(crate) url: Url,
     headers: HashMap<HeaderName, HeaderValue>,
 }
 
-impl Target {
+impl HttpTarget {
     /// Returns what an entry says, with the values of variables.
     pub(crate) fn of(
         entry: &ServerEntry,
@@ -166,7 +166,7 @@ pub(crate) async fn connect(
     variables: &BTreeMap<String, String>,
     tokens: &Tokens,
 ) -> Result<Connection, ConnectError> {
-    let target = Target::of(entry, variables).map_err(ConnectError::Start)?;
+    let target = HttpTarget::of(entry, variables).map_err(ConnectError::Start)?;
     let route = target.route().map_err(ConnectError::Start)?;
     let max_bytes = limits.max_message_bytes;
     let mut config = StreamableHttpClientTransportConfig::with_uri(target.url.as_str());
@@ -193,7 +193,7 @@ pub(crate) async fn connect(
 struct Caller(Arc<Inner>);
 
 struct Inner {
-    target: Target,
+    target: HttpTarget,
     route: ServerRoute,
     /// None if the entry has a key of its own.
     tokens: Option<Tokens>,

@@ -22,7 +22,7 @@ use crate::{
 
 /// A request.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct HttpAsked {
     pub(crate) method: String,
     /// With the query.
     pub(crate) path: String,
@@ -31,7 +31,7 @@ pub(crate) struct Asked {
     pub(crate) body: String,
 }
 
-impl Asked {
+impl HttpAsked {
     /// Returns the body as JSON; null if it is none.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_default()
@@ -48,7 +48,7 @@ impl Asked {
 }
 
 /// What is answered.
-pub(crate) enum Said {
+pub(crate) enum HttpSaid {
     /// A status, headers and a body.
     Answer(u16, Vec<(&'static str, String)>, String),
     /// A stream that begins so and never ends.
@@ -57,7 +57,7 @@ pub(crate) enum Said {
     Nothing,
 }
 
-impl Said {
+impl HttpSaid {
     pub(crate) fn json(body: &Value) -> Self {
         Self::Answer(200, vec![("content-type", "application/json".into())], body.to_string())
     }
@@ -83,17 +83,17 @@ impl Said {
 pub(crate) struct FakeHttp {
     /// Its origin.
     pub(crate) origin: String,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<HttpAsked>>>,
 }
 
 impl FakeHttp {
     /// Starts a server. `answer` gets the origin and the request.
     pub(crate) async fn start(
-        answer: impl Fn(&str, &Asked) -> Said + Send + Sync + 'static,
+        answer: impl Fn(&str, &HttpAsked) -> HttpSaid + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
-        let asked = Arc::<Mutex<Vec<Asked>>>::default();
+        let asked = Arc::<Mutex<Vec<HttpAsked>>>::default();
         let (seen, own, answer) = (Arc::clone(&asked), origin.clone(), Arc::new(answer));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -112,7 +112,7 @@ impl FakeHttp {
     }
 
     /// Returns the requests so far.
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<HttpAsked> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -122,7 +122,10 @@ impl FakeHttp {
     }
 }
 
-async fn serve(mut stream: TcpStream, answer: impl FnOnce(&Asked) -> Said) -> io::Result<()> {
+async fn serve(
+    mut stream: TcpStream,
+    answer: impl FnOnce(&HttpAsked) -> HttpSaid,
+) -> io::Result<()> {
     let mut bytes = Vec::new();
     while !bytes.ends_with(b"\r\n\r\n") {
         bytes.push(stream.read_u8().await?);
@@ -139,8 +142,8 @@ async fn serve(mut stream: TcpStream, answer: impl FnOnce(&Asked) -> Said) -> io
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await?;
     let body = String::from_utf8_lossy(&body).into_owned();
-    match answer(&Asked { method, path, headers, body }) {
-        Said::Answer(status, headers, body) => {
+    match answer(&HttpAsked { method, path, headers, body }) {
+        HttpSaid::Answer(status, headers, body) => {
             let mut head = format!("HTTP/1.1 {status} X\r\nconnection: close\r\n");
             for (name, value) in headers {
                 head += &format!("{name}: {value}\r\n");
@@ -150,7 +153,7 @@ async fn serve(mut stream: TcpStream, answer: impl FnOnce(&Asked) -> Said) -> io
             stream.write_all(body.as_bytes()).await?;
             stream.shutdown().await
         }
-        Said::Endless(begin) => {
+        HttpSaid::Endless(begin) => {
             let head =
                 "HTTP/1.1 200 X\r\nconnection: close\r\ncontent-type: text/event-stream\r\n\r\n";
             stream.write_all(format!("{head}{begin}").as_bytes()).await?;
@@ -159,7 +162,7 @@ async fn serve(mut stream: TcpStream, answer: impl FnOnce(&Asked) -> Said) -> io
                 stream.write_all(b": still here\n\n").await?;
             }
         }
-        Said::Nothing => Ok(()),
+        HttpSaid::Nothing => Ok(()),
     }
 }
 
@@ -169,23 +172,23 @@ pub(crate) fn adding() -> Value {
 }
 
 /// Answers as a server of tools with a handshake and sessions does.
-pub(crate) fn older(asked: &Asked) -> Said {
+pub(crate) fn older(asked: &HttpAsked) -> HttpSaid {
     let id = asked.json()["id"].clone();
     let result = |result: Value| json!({ "jsonrpc": "2.0", "id": id, "result": result });
     match (asked.method.as_str(), asked.called().as_str()) {
-        ("POST", "initialize") => Said::json(&result(json!({
+        ("POST", "initialize") => HttpSaid::json(&result(json!({
             "protocolVersion": "2025-11-25",
             "capabilities": { "tools": {} },
             "serverInfo": { "name": "fake", "version": "1" },
         })))
         .with("mcp-session-id", "session-1"),
-        ("POST", "notifications/initialized" | "notifications/cancelled") => Said::status(202),
-        ("POST", "tools/list") => Said::json(&result(json!({ "tools": [adding()] }))),
-        ("POST", "tools/call") => Said::json(&result(json!({
+        ("POST", "notifications/initialized" | "notifications/cancelled") => HttpSaid::status(202),
+        ("POST", "tools/list") => HttpSaid::json(&result(json!({ "tools": [adding()] }))),
+        ("POST", "tools/call") => HttpSaid::json(&result(json!({
             "content": [{ "type": "text", "text": "3" }],
         }))),
-        ("DELETE", _) => Said::status(200),
-        _ => Said::status(405),
+        ("DELETE", _) => HttpSaid::status(200),
+        _ => HttpSaid::status(405),
     }
 }
 
@@ -224,14 +227,14 @@ impl TokenStore for Kept {
 }
 
 /// The servers of a user who has one, at an address.
-pub(crate) struct Session {
+pub(crate) struct FakeSession {
     pub(crate) servers: Servers,
     pub(crate) settings: Mcp,
     pub(crate) kept: Arc<Kept>,
     home: TempDir,
 }
 
-impl Session {
+impl FakeSession {
     pub(crate) fn with(server: McpServer) -> Self {
         let home = tempfile::tempdir().unwrap();
         let kept = Arc::<Kept>::default();

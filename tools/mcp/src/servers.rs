@@ -12,7 +12,7 @@ use thiserror::Error;
 use tokio::sync::Mutex;
 use toolbox::{ServerTool, check_arguments, wire_name};
 
-use crate::address::{self, Target};
+use crate::address::{self, HttpTarget};
 use crate::approval::{ApprovalError, Approvals, Pin, ServerApproval};
 use crate::connection::{CallListener, CallOutcome, ConnectError, Connection, Limits};
 use crate::definition::{ToolDefinition, ToolDrift, drift};
@@ -270,13 +270,13 @@ impl Servers {
         Ok(self.0.tokens.forget(&self.target(entry)?.url).await?)
     }
 
-    fn target(&self, entry: &ServerEntry) -> Result<Target, LoginError> {
+    fn target(&self, entry: &ServerEntry) -> Result<HttpTarget, LoginError> {
         let refused = |why| LoginError::Entry(entry.name.clone(), why);
         match entry.endpoint().map_err(|error| refused(error.to_string()))? {
             Endpoint::Program => {
                 Err(refused("it is a program, which gets its keys as variables".to_owned()))
             }
-            Endpoint::Address => Target::of(entry, &self.0.variables).map_err(refused),
+            Endpoint::Address => HttpTarget::of(entry, &self.0.variables).map_err(refused),
         }
     }
 

@@ -69,7 +69,7 @@ pub(super) struct Authority {
 
 /// A server, and who gives tokens for it.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
+pub(super) struct FoundAuthority {
     /// What tokens are asked for.
     pub(super) resource: String,
     /// The rights to ask for.
@@ -134,7 +134,7 @@ pub(super) async fn discover(
     server: &Url,
     challenge: &Challenge,
     wanted: &[String],
-) -> Result<Found, String> {
+) -> Result<FoundAuthority, String> {
     let described = resource(leader, server, challenge).await?;
     let (resource, issuers, offered) = match described {
         Some(it) => (it.resource, it.authorization_servers, it.scopes_supported),
@@ -148,7 +148,7 @@ pub(super) async fn discover(
         match authority(leader, &issuer).await {
             Ok(Some(authority)) => {
                 let scopes = scopes(wanted, challenge, offered, &authority);
-                return Ok(Found { resource, scopes, authority });
+                return Ok(FoundAuthority { resource, scopes, authority });
             }
             Ok(None) => {}
             Err(error) => why = error,

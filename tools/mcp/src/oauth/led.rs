@@ -42,7 +42,7 @@ pub(super) struct Answer {
 impl Leader {
     /// Returns the server at an address that the user approved.
     pub(super) async fn at(url: &Url) -> Self {
-        let zone = match Zone::of_url(url) {
+        let zone = match zone_of(url) {
             Some(zone) => zone,
             None => Zone::of_name(addresses(url).await.iter().map(SocketAddr::ip)),
         };
@@ -57,7 +57,7 @@ impl Leader {
             "http" if self.is_plain && self.zone != Zone::Public => {}
             _ => return Err(format!("{url} is not https, so no login is sent there")),
         }
-        Zone::of_url(url).map_or(Ok(()), |zone| self.check_zone(url, zone))
+        zone_of(url).map_or(Ok(()), |zone| self.check_zone(url, zone))
     }
 
     fn check_zone(&self, url: &Url, zone: Zone) -> Result<(), String> {
@@ -76,7 +76,7 @@ impl Leader {
         let mut refused = Ok(());
         let route = ServerRoute::with(url, PATIENCE, |builder, is_proxied| {
             // A proxy looks for the address itself. Otherwise it is the one that was checked.
-            if is_proxied || Zone::of_url(url).is_some() {
+            if is_proxied || zone_of(url).is_some() {
                 return builder;
             }
             refused = match found.as_slice() {
@@ -125,6 +125,10 @@ impl Leader {
     }
 }
 
+fn zone_of(url: &Url) -> Option<Zone> {
+    Zone::of_host(url.host_str().unwrap_or_default())
+}
+
 /// Returns what the host of an address stands for; nothing if it is not known.
 async fn addresses(url: &Url) -> Vec<SocketAddr> {
     let host = url.host_str().unwrap_or_default();
@@ -157,6 +161,8 @@ mod tests {
         for url in [
             "http://auth.example/token",
             "https://127.0.0.1/token",
+            "https://127.1/token",
+            "https://0x7f000001/token",
             "https://localhost/",
             "https://10.0.0.8/",
             "https://169.254.169.254/latest/meta-data",
@@ -177,11 +183,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_that_stands_for_a_private_address_is_refused() {
-        // The name of this machine for itself, as seen from a public server.
-        let url = Url::parse("https://localhost.:1/").unwrap();
-        let refused = leader(Zone::Public, false).request(&url, Sent::Nothing).await;
-        assert!(refused.err().unwrap().contains("an address of this machine"));
+    async fn what_may_not_be_is_not_asked() {
+        for (url, expected) in [
+            ("https://localhost.:1/", "an address of this machine"),
+            ("https://no-such-host.invalid/", "the host no-such-host.invalid is not known"),
+        ] {
+            let url = Url::parse(url).unwrap();
+            let refused = leader(Zone::Public, false).request(&url, Sent::Nothing).await;
+            let why = refused.err().unwrap();
+            assert!(why.contains(expected), "{why}");
+        }
     }
 
     #[test]

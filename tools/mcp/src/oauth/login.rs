@@ -9,11 +9,10 @@ use reqwest::Url;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
-use tokio::time::Instant;
 
-use super::authority::{Challenge, Found, discover};
+use super::authority::{Challenge, FoundAuthority, discover};
 use super::led::{Leader, Sent};
-use super::tokens::{Grant, GrantedBy, KnownClient, Tokens, refusal};
+use super::tokens::{GrantedBy, KnownClient, TokenGrant, Tokens, refusal};
 
 /// Why there is no login.
 #[derive(Debug, Error)]
@@ -39,7 +38,7 @@ pub enum LoginError {
 pub struct Login {
     server: Url,
     leader: Leader,
-    found: Found,
+    found: FoundAuthority,
     tokens: Tokens,
     client_id: Option<String>,
 }
@@ -64,7 +63,7 @@ pub struct AskedOfDevice {
     pub address_with_code: Option<String>,
     device_code: String,
     pause: Duration,
-    until: Instant,
+    holds: Duration,
     client: KnownClient,
 }
 
@@ -138,6 +137,7 @@ impl Login {
     pub async fn ask_device(&self) -> Result<AskedOfDevice, LoginError> {
         const PAUSE: u64 = 5;
         const LONGEST: u64 = 1800;
+        const SHORTEST: Duration = Duration::from_millis(100);
         let endpoint = self.found.authority.device(&self.leader).map_err(LoginError::Refused)?;
         let endpoint = endpoint.ok_or_else(|| {
             LoginError::Refused(format!("{} has no codes for other devices", self.issuer()))
@@ -160,9 +160,9 @@ impl Login {
             code,
             address_with_code: text("verification_uri_complete"),
             device_code,
-            pause: Duration::from_secs(number("interval").unwrap_or(PAUSE).min(LONGEST)),
-            until: Instant::now()
-                + Duration::from_secs(number("expires_in").unwrap_or(LONGEST).min(LONGEST)),
+            pause: Duration::from_secs(number("interval").unwrap_or(PAUSE).min(LONGEST))
+                .max(SHORTEST),
+            holds: Duration::from_secs(number("expires_in").unwrap_or(LONGEST).min(LONGEST)),
             client,
         })
     }
@@ -170,11 +170,9 @@ impl Login {
     /// Waits until the user has typed the code.
     pub async fn finish_device(&self, asked: AskedOfDevice) -> Result<(), LoginError> {
         const SLOWER: Duration = Duration::from_secs(5);
-        let AskedOfDevice { device_code, mut pause, until, client, .. } = asked;
+        let AskedOfDevice { device_code, mut pause, mut holds, client, .. } = asked;
         loop {
-            if Instant::now() + pause > until {
-                return Err(LoginError::Late);
-            }
+            holds = holds.checked_sub(pause).ok_or(LoginError::Late)?;
             tokio::time::sleep(pause).await;
             let form = client.form(vec![
                 ("grant_type", DEVICE_GRANT.to_owned()),
@@ -207,7 +205,7 @@ impl Login {
             token_endpoint: token_endpoint.into(),
             client,
         };
-        let grant = Grant::read(answer, by, None).map_err(LoginError::Refused)?;
+        let grant = TokenGrant::read(answer, by, None).map_err(LoginError::Refused)?;
         Ok(self.tokens.keep(&self.server, grant).await?)
     }
 

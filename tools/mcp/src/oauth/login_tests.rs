@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 use crate::CallOutcome;
-use crate::fake_http::{Asked, FakeHttp, Said, Session, older};
+use crate::fake_http::{FakeHttp, FakeSession, HttpAsked, HttpSaid, older};
 use crate::oauth::RedirectListener;
 
 /// How the authority differs from an ordinary one.
@@ -40,13 +40,13 @@ async fn guarded(oddity: Oddity) -> FakeHttp {
                 let metadata = format!("{own}/.well-known/oauth-protected-resource/mcp");
                 match asked.header("authorization") {
                     Some(sent) if sent == valid => older(asked),
-                    _ => Said::status(401).with(
+                    _ => HttpSaid::status(401).with(
                         "www-authenticate",
                         &format!("Bearer resource_metadata=\"{metadata}\", scope=\"use\""),
                     ),
                 }
             }
-            "/.well-known/oauth-protected-resource/mcp" if !oddity.old => Said::json(&json!({
+            "/.well-known/oauth-protected-resource/mcp" if !oddity.old => HttpSaid::json(&json!({
                 "resource": format!("{own}/mcp"),
                 "authorization_servers": [oddity.authority.as_deref().unwrap_or(own)],
             })),
@@ -61,9 +61,9 @@ async fn guarded(oddity: Oddity) -> FakeHttp {
                 if oddity.devices {
                     about["device_authorization_endpoint"] = format!("{own}/device").into();
                 }
-                Said::json(&about)
+                HttpSaid::json(&about)
             }
-            "/register" => Said::json(&json!({ "client_id": "registered" })),
+            "/register" => HttpSaid::json(&json!({ "client_id": "registered" })),
             "/login" => {
                 let sent = |name| field(&asked.path, name).unwrap();
                 assert_eq!(sent("response_type"), "code");
@@ -72,24 +72,24 @@ async fn guarded(oddity: Oddity) -> FakeHttp {
                 assert_eq!(sent("scope"), "use");
                 *challenge.lock().unwrap() = sent("code_challenge");
                 let to = format!("{}?code=c%2F1&state={}", sent("redirect_uri"), sent("state"));
-                Said::status(302).with("location", &to)
+                HttpSaid::status(302).with("location", &to)
             }
-            "/device" => Said::json(&json!({
+            "/device" => HttpSaid::json(&json!({
                 "device_code": "d", "user_code": "AB-12", "interval": 0, "expires_in": 60,
                 "verification_uri": format!("{own}/go"),
             })),
             "/token" => answer_token(asked, &given, &challenge.lock().unwrap(), oddity.holds),
-            _ => Said::status(404),
+            _ => HttpSaid::status(404),
         }
     })
     .await
 }
 
-fn answer_token(asked: &Asked, given: &AtomicUsize, challenge: &str, holds: u64) -> Said {
+fn answer_token(asked: &HttpAsked, given: &AtomicUsize, challenge: &str, holds: u64) -> HttpSaid {
     let sent = |name| field(&format!("?{}", asked.body), name).unwrap_or_default();
     let refuses = |error: &str| {
         let body = json!({ "error": error }).to_string();
-        Said::Answer(400, vec![("content-type", "application/json".into())], body)
+        HttpSaid::Answer(400, vec![("content-type", "application/json".into())], body)
     };
     assert_eq!(sent("client_id"), "registered");
     assert!(sent("resource").ends_with("/mcp"));
@@ -111,7 +111,7 @@ fn answer_token(asked: &Asked, given: &AtomicUsize, challenge: &str, holds: u64)
         return refuses("invalid_grant");
     }
     let number = given.fetch_add(1, Ordering::Relaxed) + 1;
-    Said::json(&json!({
+    HttpSaid::json(&json!({
         "access_token": token(number), "token_type": "Bearer", "expires_in": holds,
         "refresh_token": format!("refresh-{number}"),
     }))
@@ -123,14 +123,14 @@ fn field(query: &str, name: &str) -> Option<String> {
     url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
 }
 
-fn behind(fake: &FakeHttp) -> Session {
-    let session = Session::at(&format!("{}/mcp", fake.origin));
+fn behind(fake: &FakeHttp) -> FakeSession {
+    let session = FakeSession::at(&format!("{}/mcp", fake.origin));
     session.approve();
     session
 }
 
 /// Logs in as a browser does that follows the redirect to the listener.
-async fn log_in(session: &Session) -> Result<(), LoginError> {
+async fn log_in(session: &FakeSession) -> Result<(), LoginError> {
     let login = session.servers.login(&session.entry()).await?;
     let listener = RedirectListener::open().await?;
     let asked = login.ask_user(listener.address()).await?;
@@ -185,7 +185,7 @@ async fn a_token_that_has_ended_or_is_refused_is_renewed_once() {
     let kept = session.kept.text();
     let other = behind(&fake);
     let url = Url::parse(&format!("{}/mcp", fake.origin)).unwrap();
-    let grant: Grant = serde_json::from_str(&kept).unwrap();
+    let grant: TokenGrant = serde_json::from_str(&kept).unwrap();
     let tokens = Tokens::new(std::sync::Arc::<crate::fake_http::Kept>::clone(&other.kept) as _);
     tokens.keep(&url, grant).await.unwrap();
     assert!(tokens.instead_of(&url, None).await.unwrap().is_some());
@@ -256,7 +256,7 @@ async fn a_login_by_another_device_waits_for_the_user() {
 #[tokio::test]
 async fn a_program_is_not_logged_in_at() {
     let server = config::McpServer { command: "x".into(), ..config::McpServer::default() };
-    let session = Session::with(server);
+    let session = FakeSession::with(server);
     let why = session.servers.login(&session.entry()).await.err().unwrap().to_string();
     assert!(why.contains("it is a program"), "{why}");
 }

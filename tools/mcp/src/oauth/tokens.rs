@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -13,6 +12,7 @@ use reqwest::header::HeaderValue;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::Mutex;
+use tools::clock::{Clock as _, SystemClock};
 use tree::FileHash;
 
 use super::led::{Leader, Sent};
@@ -80,7 +80,7 @@ impl KnownClient {
 
 /// What the user was granted. It has no `Debug`, since it holds secrets.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Grant {
+pub(super) struct TokenGrant {
     pub(super) issuer: String,
     pub(super) resource: String,
     pub(super) token_endpoint: String,
@@ -101,7 +101,7 @@ pub(super) struct GrantedBy {
     pub(super) client: KnownClient,
 }
 
-impl Grant {
+impl TokenGrant {
     /// Reads the answer of an authority. A refresh token that it does not give anew stays.
     pub(super) fn read(
         answer: &Value,
@@ -141,7 +141,7 @@ fn seconds(value: &Value) -> Option<u64> {
 }
 
 fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+    u64::try_from(SystemClock.now().as_second()).unwrap_or_default()
 }
 
 /// Returns what an authority says when it refuses.
@@ -165,7 +165,7 @@ pub(crate) struct Tokens {
 }
 
 /// What is known of one server, if it was read. Whoever renews its token holds the lock, so that nobody else does too.
-type Slot = Arc<Mutex<Option<Option<Grant>>>>;
+type Slot = Arc<Mutex<Option<Option<TokenGrant>>>>;
 
 impl Tokens {
     pub(crate) fn new(store: Arc<dyn TokenStore>) -> Self {
@@ -185,7 +185,7 @@ impl Tokens {
             Some(grant) if !grant.holds() => Some(self.renewed(server, &name, grant).await?),
             other => other,
         };
-        let bearer = grant.as_ref().map(Grant::bearer);
+        let bearer = grant.as_ref().map(TokenGrant::bearer);
         *known = Some(grant);
         Ok(bearer)
     }
@@ -215,7 +215,7 @@ impl Tokens {
     }
 
     /// Keeps what the user was granted.
-    pub(super) async fn keep(&self, server: &Url, grant: Grant) -> io::Result<()> {
+    pub(super) async fn keep(&self, server: &Url, grant: TokenGrant) -> io::Result<()> {
         let name = name_of(server);
         self.write(&name, &grant).await?;
         *self.slot(&name).lock().await = Some(Some(grant));
@@ -235,7 +235,12 @@ impl Tokens {
     }
 
     /// Renews a token where it came from. Another process may have done so already.
-    async fn renewed(&self, server: &Url, name: &str, grant: Grant) -> Result<Grant, String> {
+    async fn renewed(
+        &self,
+        server: &Url,
+        name: &str,
+        grant: TokenGrant,
+    ) -> Result<TokenGrant, String> {
         let kept = self.read(name).await?;
         if let Some(kept) = kept.filter(|kept| *kept != grant && kept.holds()) {
             return Ok(kept);
@@ -257,14 +262,14 @@ impl Tokens {
             let passes = answer.status >= 500;
             return Err(if passes { why } else { format!("the login has ended: {why}") });
         }
-        let Grant { issuer, resource, token_endpoint, client, .. } = grant;
+        let TokenGrant { issuer, resource, token_endpoint, client, .. } = grant;
         let by = GrantedBy { issuer, resource, token_endpoint, client };
-        let grant = Grant::read(&answer.body, by, Some(refresh_token))?;
+        let grant = TokenGrant::read(&answer.body, by, Some(refresh_token))?;
         self.write(name, &grant).await.map_err(unusable)?;
         Ok(grant)
     }
 
-    async fn read(&self, name: &str) -> Result<Option<Grant>, String> {
+    async fn read(&self, name: &str) -> Result<Option<TokenGrant>, String> {
         let (store, name) = (Arc::clone(&self.store), name.to_owned());
         let kept = tools::blocking::on_a_thread(move || store.read(&name)).await;
         // What cannot be read is as good as no login.
@@ -272,7 +277,7 @@ impl Tokens {
         Ok(kept.map_err(unusable)?.and_then(parsed))
     }
 
-    async fn write(&self, name: &str, grant: &Grant) -> io::Result<()> {
+    async fn write(&self, name: &str, grant: &TokenGrant) -> io::Result<()> {
         let (store, name) = (Arc::clone(&self.store), name.to_owned());
         let text = Secret::from(serde_json::to_string(grant)?);
         tools::blocking::on_a_thread(move || store.keep(&name, &text)).await
@@ -311,17 +316,17 @@ mod tests {
     #[test]
     fn an_answer_is_read_and_a_refresh_token_stays() {
         let answer = json!({ "access_token": "x", "token_type": "Bearer", "expires_in": "3600" });
-        let grant = Grant::read(&answer, by(), Some("r".into())).ok().unwrap();
+        let grant = TokenGrant::read(&answer, by(), Some("r".into())).ok().unwrap();
         assert!(grant.holds() && grant.refresh_token.as_deref() == Some("r"));
         let answer = json!({ "access_token": "x", "token_type": "bearer", "expires_in": 20 });
-        assert!(!Grant::read(&answer, by(), None).ok().unwrap().holds());
+        assert!(!TokenGrant::read(&answer, by(), None).ok().unwrap().holds());
         for wrong in [
             json!({ "access_token": "x" }),
             json!({ "access_token": "x", "token_type": "mac" }),
             json!({ "token_type": "bearer" }),
             json!(null),
         ] {
-            assert!(Grant::read(&wrong, by(), None).is_err(), "{wrong}");
+            assert!(TokenGrant::read(&wrong, by(), None).is_err(), "{wrong}");
         }
     }
 

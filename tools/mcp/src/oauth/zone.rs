@@ -3,8 +3,6 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use reqwest::Url;
-
 /// How private an address is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Zone {
@@ -43,9 +41,9 @@ impl Zone {
         }
     }
 
-    /// Returns the zone of an address that names no host but a number, or this machine.
-    pub(super) fn of_url(url: &Url) -> Option<Self> {
-        let host = url.host_str()?.trim_end_matches('.');
+    /// Returns the zone of a host that is a number, or this machine; `None` if it is a name.
+    pub(super) fn of_host(host: &str) -> Option<Self> {
+        let host = host.trim_end_matches('.');
         if host == "localhost" || host.ends_with(".localhost") {
             return Some(Self::Loopback);
         }
@@ -155,17 +153,15 @@ mod tests {
 
     #[test]
     fn a_host_is_as_private_as_its_most_public_address() {
-        let of_url = |url: &str| Zone::of_url(&Url::parse(url).unwrap());
-        for (url, zone) in [
-            ("http://localhost:1/mcp", Some(Zone::Loopback)),
-            ("http://a.localhost./", Some(Zone::Loopback)),
-            ("http://127.1/", Some(Zone::Loopback)),
-            ("http://0x7f000001/", Some(Zone::Loopback)),
-            ("http://[::1]/", Some(Zone::Loopback)),
-            ("https://169.254.169.254/latest", Some(Zone::LinkLocal)),
-            ("https://mcp.example/", None),
+        for (host, zone) in [
+            ("localhost", Some(Zone::Loopback)),
+            ("a.localhost.", Some(Zone::Loopback)),
+            ("127.0.0.1", Some(Zone::Loopback)),
+            ("[::1]", Some(Zone::Loopback)),
+            ("169.254.169.254", Some(Zone::LinkLocal)),
+            ("mcp.example", None),
         ] {
-            assert_eq!(of_url(url), zone, "{url}");
+            assert_eq!(Zone::of_host(host), zone, "{host}");
         }
         let of_name = |addresses: &[&str]| {
             Zone::of_name(addresses.iter().map(|address| address.parse().unwrap()))
