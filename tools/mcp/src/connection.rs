@@ -26,7 +26,7 @@ use tokio::sync::{Mutex, mpsc, watch};
 use tokio::time::Instant;
 
 use crate::content::text_of;
-use crate::definition::{Hints, ToolDefinition};
+use crate::definition::{ToolDefinition, ToolHints};
 use crate::question::{ServerQuestion, ask};
 
 /// How often a call is repeated with what the server asked for.
@@ -34,7 +34,7 @@ const MAX_ROUNDS: usize = 8;
 
 /// The bounds of a server.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
+pub(crate) struct ServerLimits {
     /// Time to be ready.
     pub(crate) start: Duration,
     /// Time to answer a call.
@@ -130,7 +130,7 @@ struct Inbox {
 /// A server that is ready. Dropping it closes the connection.
 pub(crate) struct Connection {
     service: RunningService<RoleClient, Client>,
-    limits: Limits,
+    limits: ServerLimits,
     /// Calls wait here for each other.
     inbox: Mutex<Inbox>,
     tools_changed: Arc<AtomicBool>,
@@ -159,7 +159,7 @@ impl Connection {
     /// Connects to a server of one age. `fault` is what is wrong with its messages, if something is.
     pub(crate) async fn open<T, E, A>(
         server: &str,
-        limits: Limits,
+        limits: ServerLimits,
         age: Age,
         fault: Arc<OnceLock<String>>,
         transport: T,
@@ -226,7 +226,7 @@ impl Connection {
         arguments: Map<String, Value>,
         listener: &mut dyn CallListener,
     ) -> CallOutcome {
-        let Limits { call: limit, whole, progress_extends, .. } = self.limits;
+        let ServerLimits { call: limit, whole, progress_extends, .. } = self.limits;
         let mut inbox = self.inbox.lock().await;
         let Inbox { questions, progress: heard } = &mut *inbox;
         heard.mark_unchanged();
@@ -298,7 +298,7 @@ const fn refuses_handshake(error: &ClientInitializeError) -> bool {
 
 /// Converts a tool.
 fn defined(tool: Tool) -> ToolDefinition {
-    let hints = tool.annotations.map_or_else(Hints::default, |said| Hints {
+    let hints = tool.annotations.map_or_else(ToolHints::default, |said| ToolHints {
         read_only: said.read_only_hint,
         destructive: said.destructive_hint,
         idempotent: said.idempotent_hint,

@@ -6,7 +6,7 @@ use front::error::CliError;
 use mcp::{ServerEntry, ToolDrift, drift};
 use serde_json::{Value, json};
 
-use super::{McpDesk, failed};
+use super::desk::{McpDesk, failed};
 use crate::flags::OutputFormat;
 use crate::render;
 

@@ -12,7 +12,7 @@ use mcp::{EntryOrigin, ServerEntry};
 use serde_json::{Map, Value, json};
 use tools::regular;
 
-use super::McpDesk;
+use super::desk::McpDesk;
 use crate::commands::config::{put_all, take_out};
 use crate::render;
 

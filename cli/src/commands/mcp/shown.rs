@@ -1,11 +1,11 @@
 //! Shows servers and their approved tools. Starts nothing.
 
 use front::error::CliError;
-use mcp::{EntryDigest, EntryOrigin, ServerApproval, ServerEntry, ServerError};
+use mcp::{EntryDigest, EntryOrigin, McpServerError, ServerApproval, ServerEntry};
 use serde_json::{Value, json};
 use toolbox::wire_name;
 
-use super::{McpDesk, failed};
+use super::desk::{McpDesk, failed};
 use crate::flags::OutputFormat;
 use crate::render;
 
@@ -147,7 +147,7 @@ impl ServerState {
         }
         match desk.servers.approval(entry) {
             Ok(approval) => Self::Approved(approval),
-            Err(ServerError::NotApproved(_, why)) => Self::NotApproved(why),
+            Err(McpServerError::NotApproved(_, why)) => Self::NotApproved(why),
             Err(error) => Self::Unusable(error.to_string()),
         }
     }
