@@ -8,7 +8,7 @@ use checks::wording::Wording;
 use facts::closed::JournalClosed;
 use facts::event::{Blob, Event};
 use facts::signal::Attendance;
-use facts::words::ToolCallEnd;
+use facts::words::{LackingServer, ToolCallEnd};
 use futures_util::future::BoxFuture;
 use mcp::{CallListener, CallOutcome, ServerCall, ServerPlace, UnusableServer, UsableTools};
 use model::AgentRole;
@@ -40,6 +40,13 @@ struct FoundTools {
     required: Vec<Wording>,
 }
 
+impl FoundTools {
+    fn new(tools: Vec<ServerTool>, lacking: &[LackingServer]) -> Self {
+        let required = lacking.iter().filter(|it| it.required).map(|it| it.why.clone()).collect();
+        Self { tools, required }
+    }
+}
+
 struct Finding;
 
 impl Effect for Finding {
@@ -49,23 +56,23 @@ impl Effect for Finding {
     const POSITION: Position = Position::NextIfAtAll;
 
     fn look(&mut self, event: &Event) -> Trace<Self::Outcome> {
-        let tools = match event {
-            Event::ServerToolsFound { tools, .. } => tools.clone(),
-            _ => return Trace::Foretold(FoundTools { tools: Vec::new(), required: Vec::new() }),
+        let Event::ServerToolsFound { tools, unusable } = event else {
+            return Trace::Foretold(FoundTools::new(Vec::new(), &[]));
         };
-        Trace::Done(FoundTools { tools, required: Vec::new() })
+        Trace::Done(FoundTools::new(tools.clone(), unusable))
     }
 
     async fn act(&mut self, run: &Run) -> Result<Self::Outcome, JournalClosed> {
         let servers = run.server_tools.servers().clone();
         let UsableTools { tools, unusable } = on_a_thread(move || servers.usable()).await;
-        let said = |it: &UnusableServer| Wording::of(&it.why);
+        let lacking =
+            |it: UnusableServer| LackingServer { why: Wording::of(&it.why), required: it.required };
+        let unusable: Vec<LackingServer> = unusable.into_iter().map(lacking).collect();
+        let found = FoundTools::new(tools.clone(), &unusable);
         if !tools.is_empty() || !unusable.is_empty() {
-            let unusable = unusable.iter().map(said).collect();
-            run.publish(Event::ServerToolsFound { tools: tools.clone(), unusable }).await?;
+            run.publish(Event::ServerToolsFound { tools, unusable }).await?;
         }
-        let required = unusable.iter().filter(|it| it.required).map(said).collect();
-        Ok(FoundTools { tools, required })
+        Ok(found)
     }
 }
 

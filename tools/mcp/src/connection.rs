@@ -11,8 +11,8 @@ use futures_util::future::BoxFuture;
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult,
-    ElicitationCapability, ErrorData, Implementation, ProgressNotificationParam, ProtocolVersion,
-    Tool,
+    ElicitationCapability, ErrorData, FormElicitationCapability, Implementation,
+    ProgressNotificationParam, ProtocolVersion, Tool,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, NotificationContext, RequestContext, RoleClient,
@@ -39,10 +39,8 @@ pub(crate) struct ServerLimits {
     pub(crate) start: Duration,
     /// Time to answer a call.
     pub(crate) call: Duration,
-    /// Time for a call in all, if progress extends it.
-    pub(crate) whole: Duration,
-    /// Whether progress extends the time of a call.
-    pub(crate) progress_extends: bool,
+    /// Time for a call up to which progress extends it.
+    pub(crate) whole: Option<Duration>,
     /// Size of a message, in bytes.
     pub(crate) max_message_bytes: usize,
     /// Questions to the user during one call.
@@ -94,7 +92,8 @@ struct Client {
 impl ClientHandler for Client {
     fn get_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
-        capabilities.elicitation = Some(ElicitationCapability::new().with_form(Default::default()));
+        capabilities.elicitation =
+            Some(ElicitationCapability::new().with_form(FormElicitationCapability::default()));
         let me = Implementation::new("deepseek", env!("CARGO_PKG_VERSION"));
         ClientConfig::new(capabilities, me)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
@@ -226,13 +225,13 @@ impl Connection {
         arguments: Map<String, Value>,
         listener: &mut dyn CallListener,
     ) -> CallOutcome {
-        let ServerLimits { call: limit, whole, progress_extends, .. } = self.limits;
+        let ServerLimits { call: limit, whole, .. } = self.limits;
         let mut inbox = self.inbox.lock().await;
         let Inbox { questions, progress: heard } = &mut *inbox;
         heard.mark_unchanged();
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let mut call = pin!(self.service.call_tool_with_mrtr_max_rounds(params, MAX_ROUNDS));
-        let mut last = Instant::now() + whole.max(limit);
+        let mut last = Instant::now() + whole.unwrap_or(limit).max(limit);
         let mut until = Instant::now() + limit;
         loop {
             tokio::select! {
@@ -253,12 +252,17 @@ impl Connection {
                 Ok(()) = heard.changed() => {
                     let text = heard.borrow_and_update().clone();
                     listener.progress(&text);
-                    if progress_extends {
+                    if whole.is_some() {
                         until = (Instant::now() + limit).min(last);
                     }
                 }
                 () = tokio::time::sleep_until(until) => {
-                    let setting = if until < last { "mcp.call_timeout_seconds" } else { "mcp.max_call_seconds" };
+                    let is_used_up = whole.is_some() && until >= last;
+                    let setting = if is_used_up {
+                        "max_call_seconds of the server"
+                    } else {
+                        "mcp.call_timeout_seconds"
+                    };
                     return CallOutcome::Unknown(format!("it did not answer in time ({setting})"));
                 }
             }
@@ -266,13 +270,11 @@ impl Connection {
     }
 
     fn failed(&self, error: &ServiceError) -> CallOutcome {
-        match error {
-            ServiceError::McpError(refused) => CallOutcome::Refused(format!(
-                "the server refuses: {} ({})",
-                refused.message, refused.code.0
-            )),
-            other => CallOutcome::Unknown(self.said(other)),
+        if let ServiceError::McpError(refused) = error {
+            let (message, code) = (&refused.message, refused.code.0);
+            return CallOutcome::Refused(format!("the server refuses: {message} ({code})"));
         }
+        CallOutcome::Unknown(self.said(error))
     }
 
     /// Returns what went wrong in words.

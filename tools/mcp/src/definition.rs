@@ -67,7 +67,7 @@ fn sorted(value: Value) -> Value {
             Value::Object(sorted.collect::<Map<String, Value>>())
         }
         Value::Array(items) => Value::Array(items.into_iter().map(sorted).collect()),
-        other => other,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,
     }
 }
 

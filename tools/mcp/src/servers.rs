@@ -368,8 +368,7 @@ fn limits(settings: &Mcp, server: &McpServer) -> ServerLimits {
     ServerLimits {
         start: seconds(server.start_timeout_seconds, settings.start_timeout_seconds),
         call: seconds(server.call_timeout_seconds, settings.call_timeout_seconds),
-        whole: Duration::from_secs(settings.max_call_seconds),
-        progress_extends: server.progress_extends,
+        whole: server.max_call_seconds.map(Duration::from_secs),
         max_message_bytes: settings.max_message_bytes,
         max_questions: settings.max_questions,
     }

@@ -59,7 +59,9 @@ pub(super) fn get(desk: &McpDesk<'_>, name: &str) -> Result<(), CliError> {
         }));
         return Ok(());
     }
-    entry_lines(&entry, &digest).iter().for_each(|line| render::print_line(line));
+    for line in entry_lines(&entry, &digest) {
+        render::print_line(&line);
+    }
     render::print_line(&format!("  state      {}", state.words()));
     if let ServerState::Approved(approval) = &state {
         approval.tools.iter().for_each(|pin| {
