@@ -2,6 +2,7 @@
 //! The servers here are shell scripts; real ones are tried outside these tests.
 
 mod approvals;
+mod attended;
 mod calls;
 mod hostile;
 mod logins;

@@ -10,6 +10,7 @@ pub mod file_reader;
 pub mod offline;
 pub mod publisher;
 pub mod recording;
+pub mod server_tools;
 pub mod staged;
 pub mod terms;
 #[cfg(any(test, feature = "testing"))]
@@ -37,12 +38,12 @@ use tools::redact::Redactor;
 
 use crate::calls::admission::Admission;
 use crate::calls::steering::Steering;
-use crate::looks::server_tools::ServerTools;
 use crate::mailbox::{WaitLog, Waits};
 use crate::run::effect::Effect;
 use crate::run::offline::Offline;
 use crate::run::publisher::{EventWritten, Publisher};
 use crate::run::recording::AtRecordingEnd;
+use crate::run::server_tools::ServerTools;
 use crate::run::terms::Terms;
 use crate::talk::prompts::Prompts;
 

@@ -18,11 +18,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use actors::calls::admission::Admission;
-use actors::looks::server_tools::ServerTools;
 use actors::mailbox::WaitLog;
 use actors::run::Run;
 use actors::run::offline::Offline;
 use actors::run::publisher::Publisher;
+use actors::run::server_tools::ServerTools;
 use actors::run::terms::{Terms, TermsError};
 use actors::run::workspace::{Denied, Purpose, Staged};
 use actors::talk::AnswerError;

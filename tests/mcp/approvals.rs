@@ -27,6 +27,10 @@ fn a_required_server_that_is_not_approved_ends_the_request() {
     let run = world.deepseek(["ask", "How many?"]).run();
     assert_eq!(run.code, Some(3), "{}", run.stderr);
     assert!(run.stderr.contains("`deepseek mcp approve own`"), "{}", run.stderr);
+    let hint = "or say `required = false` for the server";
+    assert!(run.stderr.contains(hint), "{}", run.stderr);
+    let world = world.configure("[mcp.servers.own]\ncommand = \"cat\"\nrequired = false\n");
+    assert!(!world.asks("How many?").stderr.contains(hint));
 }
 
 #[test]

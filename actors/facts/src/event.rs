@@ -30,8 +30,8 @@ use crate::scope::Scope;
 use crate::seen::SeenFile;
 use crate::team::{EndedLane, Other, PlannedLane};
 use crate::words::{
-    AnsweredCard, CardAnswer, CompactedBy, DeniedBy, EffectToApprove, IntentBy, MissionPhase,
-    ProgramEnd, RequestIntent, ResearchStep, Role, SessionState, Side, ToolCallEnd,
+    AnsweredCard, CardAnswer, CompactedBy, DeniedBy, EffectToApprove, IntentBy, LackingServer,
+    MissionPhase, ProgramEnd, RequestIntent, ResearchStep, Role, SessionState, Side, ToolCallEnd,
 };
 use crate::write_failure::WriteFailure;
 
@@ -493,8 +493,8 @@ pub enum Event {
     ServerToolsFound {
         /// The tools of approved servers.
         tools: Vec<ServerTool>,
-        /// The servers that cannot be used, each with the reason and what to do.
-        unusable: Vec<Wording>,
+        /// The servers that cannot be used.
+        unusable: Vec<LackingServer>,
     },
     /// A tool of a server is called.
     #[serde(rename = "ServerToolCalled@v1")]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use checks::wording::Wording;
 use serde::{Deserialize, Serialize};
 use tools::ids::short_id;
 use tree::FileHash;
@@ -241,6 +242,16 @@ impl fmt::Display for EffectToApprove {
             Self::Tool(text) => write!(f, "the call {text}"),
         }
     }
+}
+
+/// A server of tools that cannot be used.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LackingServer {
+    /// The reason, and what to do.
+    pub why: Wording,
+    /// True if nothing is to be done without it.
+    #[serde(default)]
+    pub required: bool,
 }
 
 /// How the call of a server's tool ended.

@@ -68,7 +68,9 @@ pub(crate) async fn asked_elsewhere(
         } else if let Look::Own { name, arguments } = look {
             Some(own_tools::call_own_tool(sources, name, arguments).await?)
         } else if let Look::ServerTool { name, arguments } = look {
-            Some(server_tools::call_server_tool(sources, caller.role, name, arguments).await?)
+            // The protocol makes it large.
+            let call = server_tools::call_server_tool(sources, caller.role, name, arguments);
+            Some(Box::pin(call).await?)
         } else if let Look::FindTool { words } = look {
             Some(server_tools::find(&caller.run, caller.role, words))
         } else if let Look::Program { program, paths } = look {

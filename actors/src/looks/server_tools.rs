@@ -2,23 +2,21 @@
 //! this program ended is not repeated: whether it was carried out is not known.
 
 use std::borrow::Cow;
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use checks::wording::Wording;
 use facts::closed::JournalClosed;
 use facts::event::{Blob, Event};
 use facts::signal::Attendance;
-use facts::words::ToolCallEnd;
+use facts::words::{LackingServer, ToolCallEnd};
 use futures_util::future::BoxFuture;
-use mcp::{CallListener, CallOutcome, ServerPlace, Servers, ToolCall, UnusableServer, UsableTools};
+use mcp::{CallListener, CallOutcome, ServerCall, ServerPlace, UnusableServer, UsableTools};
 use model::AgentRole;
 use policy::ToolKind;
 use search::{BYTES_PER_TOKEN, estimate_tokens};
 use serde_json::{Map, Value};
 use shell::ServiceOptions;
-pub use toolbox::ServerTool;
-use toolbox::finding_tools;
+use toolbox::{ServerTool, finding_tools};
 use tools::blocking::on_a_thread;
 
 use crate::looks::look_effect::LookSources;
@@ -29,61 +27,24 @@ use crate::run::effect::{Effect, Position, Trace};
 use crate::talk::asking_user;
 use crate::talk::prompts::Prompt;
 
-/// The servers of a session, and the tools that a request has found. Cheap to clone.
-#[derive(Clone)]
-pub struct ServerTools {
-    servers: Servers,
-    found: Arc<OnceLock<Vec<ServerTool>>>,
-}
-
-impl ServerTools {
-    /// Wraps the servers of a session.
-    pub fn new(servers: Servers) -> Self {
-        Self { servers, found: Arc::default() }
-    }
-
-    /// Returns the same servers for another request.
-    #[must_use]
-    pub fn for_request(&self) -> Self {
-        Self::new(self.servers.clone())
-    }
-
-    /// Ends the servers.
-    pub async fn end(&self) {
-        self.servers.end().await;
-    }
-
-    /// Returns the tools that a role may call.
-    fn of(&self, role: AgentRole) -> Vec<ServerTool> {
-        let found = self.found.get().map(Vec::as_slice).unwrap_or_default();
-        found.iter().filter(|tool| may_call(role, tool)).cloned().collect()
-    }
-}
-
-/// Returns true if a role may call a tool at all: a question may lead to any, work on a change only to what reads, and the
-/// small questions of research to none.
-const fn may_call(role: AgentRole, tool: &ServerTool) -> bool {
-    match role {
-        AgentRole::Analysis => true,
-        AgentRole::Architect
-        | AgentRole::LanePlanner
-        | AgentRole::Editor
-        | AgentRole::Researcher => tool.reads,
-        AgentRole::Intent | AgentRole::Child => false,
-    }
-}
-
 /// Finds the tools of servers for a request, and returns the servers that are required and cannot be used.
 pub async fn find_server_tools(run: &Run) -> Result<Vec<Wording>, JournalClosed> {
     let FoundTools { tools, required } = run.perform(&mut Finding).await?;
     // A request looks for them once.
-    run.server_tools.found.set(tools).ok();
+    run.server_tools.set(tools);
     Ok(required)
 }
 
 struct FoundTools {
     tools: Vec<ServerTool>,
     required: Vec<Wording>,
+}
+
+impl FoundTools {
+    fn new(tools: Vec<ServerTool>, lacking: &[LackingServer]) -> Self {
+        let required = lacking.iter().filter(|it| it.required).map(|it| it.why.clone()).collect();
+        Self { tools, required }
+    }
 }
 
 struct Finding;
@@ -95,23 +56,23 @@ impl Effect for Finding {
     const POSITION: Position = Position::NextIfAtAll;
 
     fn look(&mut self, event: &Event) -> Trace<Self::Outcome> {
-        let tools = match event {
-            Event::ServerToolsFound { tools, .. } => tools.clone(),
-            _ => return Trace::Foretold(FoundTools { tools: Vec::new(), required: Vec::new() }),
+        let Event::ServerToolsFound { tools, unusable } = event else {
+            return Trace::Foretold(FoundTools::new(Vec::new(), &[]));
         };
-        Trace::Done(FoundTools { tools, required: Vec::new() })
+        Trace::Done(FoundTools::new(tools.clone(), unusable))
     }
 
     async fn act(&mut self, run: &Run) -> Result<Self::Outcome, JournalClosed> {
-        let servers = run.server_tools.servers.clone();
+        let servers = run.server_tools.servers().clone();
         let UsableTools { tools, unusable } = on_a_thread(move || servers.usable()).await;
-        let said = |it: &UnusableServer| Wording::of(&it.why);
+        let lacking =
+            |it: UnusableServer| LackingServer { why: Wording::of(&it.why), required: it.required };
+        let unusable: Vec<LackingServer> = unusable.into_iter().map(lacking).collect();
+        let found = FoundTools::new(tools.clone(), &unusable);
         if !tools.is_empty() || !unusable.is_empty() {
-            let unusable = unusable.iter().map(said).collect();
-            run.publish(Event::ServerToolsFound { tools: tools.clone(), unusable }).await?;
+            run.publish(Event::ServerToolsFound { tools, unusable }).await?;
         }
-        let required = unusable.iter().filter(|it| it.required).map(said).collect();
-        Ok(FoundTools { tools, required })
+        Ok(found)
     }
 }
 
@@ -299,14 +260,14 @@ impl Calling<'_> {
             kill_grace: Duration::from_millis(settings.kill_grace_ms),
             keep_stderr_bytes: settings.output_journal_bytes,
         };
-        let call = ToolCall {
+        let call = ServerCall {
             tool: self.tool,
             arguments: self.arguments.clone(),
             place: ServerPlace { tree: root, options },
         };
         run.publisher.show_wait(format!("{server}: {}", self.tool.tool));
         let mut hearing = Hearing { run, role: self.role, server };
-        run.server_tools.servers.call(&run.config().mcp, call, &mut hearing).await
+        run.server_tools.servers().call(&run.config().mcp, call, &mut hearing).await
     }
 }
 

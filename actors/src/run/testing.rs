@@ -16,11 +16,11 @@ use tools::clock::{CountingIds, FixedClock, Timestamp};
 use tools::redact::Redactor;
 
 use crate::calls::admission::Admission;
-use crate::looks::server_tools::ServerTools;
 use crate::mailbox::WaitLog;
 use crate::run::Run;
 use crate::run::publisher::Publisher;
 use crate::run::recording::Recording;
+use crate::run::server_tools::ServerTools;
 use crate::run::terms::Terms;
 use crate::talk::prompts::Prompts;
 

@@ -39,6 +39,19 @@ pub fn compacted(turns: usize, before: usize, after: usize) -> String {
     format!("{turns} summarized: {before} tokens of conversation before, {after} after")
 }
 
+/// Describes an event about tools of servers.
+fn describe_server_tools(event: &Event) -> Option<String> {
+    if let Event::ServerToolsFound { tools, .. } = event {
+        let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        return Some(format!("tools of servers: {}", beginning(&names.join(", "))));
+    }
+    if let Event::ServerToolCalled { role, tool, arguments, .. } = event {
+        return Some(format!("{} calls {tool} {}", role.as_str(), beginning(arguments)));
+    }
+    let Event::ServerToolAnswered { tool, end, elapsed_ms, .. } = event else { return None };
+    Some(format!("{tool}: {} in {elapsed_ms} ms", word(end)))
+}
+
 /// Describes an event; empty if its kind already says everything.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the kind of every other event says everything")]
 fn description(story: &Story, entry: &StoryEntry, event: &Event) -> String {
@@ -50,6 +63,9 @@ fn description(story: &Story, entry: &StoryEntry, event: &Event) -> String {
     }
     if let Some((of, why)) = describe_refusal(event) {
         return format!("{of} refused: {}", beginning(&why));
+    }
+    if let Some(of_server) = describe_server_tools(event) {
+        return of_server;
     }
     match event {
         Event::TurnAdded { speaker, text, .. } => {
@@ -78,16 +94,6 @@ fn description(story: &Story, entry: &StoryEntry, event: &Event) -> String {
         Event::ToolsFound { tools } => {
             let names: Vec<String> = tools.iter().map(OwnTool::name).collect();
             format!("tools of the workspace: {}", beginning(&names.join(", ")))
-        }
-        Event::ServerToolsFound { tools, .. } => {
-            let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-            format!("tools of servers: {}", beginning(&names.join(", ")))
-        }
-        Event::ServerToolCalled { role, tool, arguments, .. } => {
-            format!("{} calls {tool} {}", role.as_str(), beginning(arguments))
-        }
-        Event::ServerToolAnswered { tool, end, elapsed_ms, .. } => {
-            format!("{tool}: {} in {elapsed_ms} ms", word(end))
         }
         Event::UserAsked { .. }
         | Event::UserAnswered { .. }

@@ -3,20 +3,17 @@
 
 mod approve;
 mod check;
+mod desk;
 mod entries;
 mod login;
 mod shown;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use config::Settings;
-use front::error::{CliError, CliErrorKind};
-use mcp::{ServerEntry, ServerError, ServerPlace, Servers};
-use sandbox::TreeWrites;
-use shell::ServiceOptions;
+use front::error::CliError;
 
+use self::desk::McpDesk;
 use crate::flags::Global;
 use crate::surroundings::Surroundings;
 
@@ -86,60 +83,4 @@ pub(crate) async fn run(
         Action::Logout { name } => login::logout(&desk, name).await,
     }
     .map(|()| ExitCode::SUCCESS)
-}
-
-/// What every action needs.
-struct McpDesk<'d> {
-    around: &'d Surroundings,
-    global: &'d Global,
-    settings: Settings,
-    workspace: PathBuf,
-    servers: Servers,
-}
-
-impl<'d> McpDesk<'d> {
-    fn new(around: &'d Surroundings, global: &'d Global) -> Result<Self, CliError> {
-        let workspace = around.workspace(global)?;
-        let settings = around.settings(global, &workspace)?;
-        let servers = around.servers(&workspace, &settings.config)?;
-        Ok(Self { around, global, settings, workspace, servers })
-    }
-
-    /// Returns an entry by its name.
-    fn entry(&self, name: &str) -> Result<ServerEntry, CliError> {
-        self.servers.entry(name).map_err(|error| failed(&error))
-    }
-
-    /// Returns all entries.
-    fn entries(&self) -> Result<Vec<ServerEntry>, CliError> {
-        self.servers.entries().map_err(|error| failed(&error.into()))
-    }
-
-    /// Returns where and how a server is started outside a session.
-    fn place(&self) -> Result<ServerPlace<'_>, CliError> {
-        let config = &self.settings.config;
-        let fence = super::sandbox::fence(self.around, &self.settings, &self.workspace)?;
-        let options = ServiceOptions {
-            cwd: self.workspace.clone(),
-            env: self.around.seen_by_commands(config),
-            fence: Some(shell::CommandConfinement { writes: TreeWrites::Discarded, ..fence }),
-            notes: None,
-            kill_grace: std::time::Duration::from_millis(config.commands.kill_grace_ms),
-            keep_stderr_bytes: config.commands.output_journal_bytes,
-        };
-        Ok(ServerPlace { tree: &self.workspace, options })
-    }
-}
-
-/// Returns the failure to use a server.
-fn failed(error: &ServerError) -> CliError {
-    let kind = match error {
-        ServerError::NotApproved(..) => CliErrorKind::Denied,
-        ServerError::Connect(..) => CliErrorKind::NotDelivered,
-        ServerError::NoServer(..)
-        | ServerError::Approvals(_)
-        | ServerError::McpJson(_)
-        | ServerError::Entry(..) => CliErrorKind::Usage,
-    };
-    CliError::caused(kind, error)
 }

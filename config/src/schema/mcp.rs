@@ -16,8 +16,6 @@ pub struct Mcp {
     pub start_timeout_seconds: u64,
     /// Seconds in which a server must answer a call.
     pub call_timeout_seconds: u64,
-    /// Seconds that a call may take in all, where its progress extends the time.
-    pub max_call_seconds: u64,
     /// Bytes of one message of a server; a longer one is dropped.
     pub max_message_bytes: usize,
     /// How often a server that ended is started again in a session.
@@ -65,13 +63,13 @@ pub struct McpServer {
     /// Whether a session without it is refused.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
-    /// Whether progress that it reports extends the time of a call.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub progress_extends: bool,
     /// Seconds in which it must be ready; as of all servers if it is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_timeout_seconds: Option<u64>,
     /// Seconds in which it must answer a call; as of all servers if it is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_timeout_seconds: Option<u64>,
+    /// Seconds up to which progress that it reports extends the time of a call; none without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_call_seconds: Option<u64>,
 }

@@ -251,10 +251,12 @@ impl Gate {
                     "the patch is kept, not applied: `deepseek diff {patch}` shows it, `deepseek apply {patch}` applies it; or say what should be different"
                 )
             }
-            (EffectToApprove::Command(_) | EffectToApprove::Network(_), _) => {
-                "say what should be run instead".to_owned()
-            }
-            (EffectToApprove::Tool(_), _) => "say what should be done instead".to_owned(),
+            (
+                EffectToApprove::Command(_)
+                | EffectToApprove::Network(_)
+                | EffectToApprove::Tool(_),
+                _,
+            ) => "say what should be run instead".to_owned(),
         }
     }
 

@@ -34,6 +34,8 @@ fn command_lines(hints: &Printed) {
         &["prompts", "show", "nothing"],
         &["policy", "forget", "nothing"],
         &["memory", "show", "99"],
+        &["mcp", "get", "nothing"],
+        &["mcp", "remove", "nothing"],
         &["review", "no-such-branch"],
     ] {
         hints.follow(&world, fails);

@@ -123,6 +123,7 @@ fn monotonic_time_is_used_only_for_waits() {
         "actors/src/calls/model_call/waiting.rs",
         "actors/src/mailbox.rs",
         "actors/src/roles/verifier/scratch_tree.rs",
+        "tools/mcp/src/connection.rs",
         "tools/model/src/",
         "tools/mock/src/",
         "tools/sandbox/src/probe.rs",

@@ -30,7 +30,7 @@ use serde_json::json;
 use sse_stream::Sse;
 use thiserror::Error;
 
-use crate::connection::{Age, ConnectError, Connection, Limits};
+use crate::connection::{Age, ConnectError, Connection, ServerLimits};
 use crate::entry::ServerEntry;
 use crate::expand::expand;
 use crate::failure::HttpFailure;
@@ -162,7 +162,7 @@ fn within_origin(attempt: Attempt<'_>) -> Action {
 /// Connects to a server.
 pub(crate) async fn connect(
     entry: &ServerEntry,
-    limits: Limits,
+    limits: ServerLimits,
     variables: &BTreeMap<String, String>,
     tokens: &Tokens,
 ) -> Result<Connection, ConnectError> {

@@ -11,8 +11,8 @@ use futures_util::future::BoxFuture;
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult,
-    ElicitationCapability, ErrorData, Implementation, ProgressNotificationParam, ProtocolVersion,
-    Tool,
+    ElicitationCapability, ErrorData, FormElicitationCapability, Implementation,
+    ProgressNotificationParam, ProtocolVersion, Tool,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, NotificationContext, RequestContext, RoleClient,
@@ -26,7 +26,7 @@ use tokio::sync::{Mutex, mpsc, watch};
 use tokio::time::Instant;
 
 use crate::content::text_of;
-use crate::definition::{Hints, ToolDefinition};
+use crate::definition::{ToolDefinition, ToolHints};
 use crate::failure::HttpFailure;
 use crate::question::{ServerQuestion, ask};
 
@@ -35,15 +35,13 @@ const MAX_ROUNDS: usize = 8;
 
 /// The bounds of a server.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
+pub(crate) struct ServerLimits {
     /// Time to be ready.
     pub(crate) start: Duration,
     /// Time to answer a call.
     pub(crate) call: Duration,
-    /// Time for a call in all, if progress extends it.
-    pub(crate) whole: Duration,
-    /// Whether progress extends the time of a call.
-    pub(crate) progress_extends: bool,
+    /// Time for a call up to which progress extends it.
+    pub(crate) whole: Option<Duration>,
     /// Size of a message, in bytes.
     pub(crate) max_message_bytes: usize,
     /// Questions to the user during one call.
@@ -95,7 +93,8 @@ struct Client {
 impl ClientHandler for Client {
     fn get_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
-        capabilities.elicitation = Some(ElicitationCapability::new().with_form(Default::default()));
+        capabilities.elicitation =
+            Some(ElicitationCapability::new().with_form(FormElicitationCapability::default()));
         let me = Implementation::new("deepseek", env!("CARGO_PKG_VERSION"));
         ClientConfig::new(capabilities, me)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
@@ -131,7 +130,7 @@ struct Inbox {
 /// A server that is ready. Dropping it closes the connection.
 pub(crate) struct Connection {
     service: RunningService<RoleClient, Client>,
-    limits: Limits,
+    limits: ServerLimits,
     /// Calls wait here for each other.
     inbox: Mutex<Inbox>,
     tools_changed: Arc<AtomicBool>,
@@ -160,7 +159,7 @@ impl Connection {
     /// Connects to a server of one age. `fault` is what is wrong with its messages, if something is.
     pub(crate) async fn open<T, E, A>(
         server: &str,
-        limits: Limits,
+        limits: ServerLimits,
         age: Age,
         fault: Arc<OnceLock<String>>,
         transport: T,
@@ -231,13 +230,13 @@ impl Connection {
         arguments: Map<String, Value>,
         listener: &mut dyn CallListener,
     ) -> CallOutcome {
-        let Limits { call: limit, whole, progress_extends, .. } = self.limits;
+        let ServerLimits { call: limit, whole, .. } = self.limits;
         let mut inbox = self.inbox.lock().await;
         let Inbox { questions, progress: heard } = &mut *inbox;
         heard.mark_unchanged();
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let mut call = pin!(self.service.call_tool_with_mrtr_max_rounds(params, MAX_ROUNDS));
-        let mut last = Instant::now() + whole.max(limit);
+        let mut last = Instant::now() + whole.unwrap_or(limit).max(limit);
         let mut until = Instant::now() + limit;
         loop {
             tokio::select! {
@@ -258,12 +257,17 @@ impl Connection {
                 Ok(()) = heard.changed() => {
                     let text = heard.borrow_and_update().clone();
                     listener.progress(&text);
-                    if progress_extends {
+                    if whole.is_some() {
                         until = (Instant::now() + limit).min(last);
                     }
                 }
                 () = tokio::time::sleep_until(until) => {
-                    let setting = if until < last { "mcp.call_timeout_seconds" } else { "mcp.max_call_seconds" };
+                    let is_used_up = whole.is_some() && until >= last;
+                    let setting = if is_used_up {
+                        "max_call_seconds of the server"
+                    } else {
+                        "mcp.call_timeout_seconds"
+                    };
                     return CallOutcome::Unknown(format!("it did not answer in time ({setting})"));
                 }
             }
@@ -272,8 +276,8 @@ impl Connection {
 
     fn failed(&self, error: &ServiceError) -> CallOutcome {
         if let ServiceError::McpError(refused) = error {
-            let (why, code) = (&refused.message, refused.code.0);
-            return CallOutcome::Refused(format!("the server refuses: {why} ({code})"));
+            let (message, code) = (&refused.message, refused.code.0);
+            return CallOutcome::Refused(format!("the server refuses: {message} ({code})"));
         }
         match HttpFailure::of_call(error) {
             Some(HttpFailure::Refused(why) | HttpFailure::Strange(why)) => {
@@ -308,7 +312,7 @@ const fn refuses_handshake(error: &ClientInitializeError) -> bool {
 
 /// Converts a tool.
 fn defined(tool: Tool) -> ToolDefinition {
-    let hints = tool.annotations.map_or_else(Hints::default, |said| Hints {
+    let hints = tool.annotations.map_or_else(ToolHints::default, |said| ToolHints {
         read_only: said.read_only_hint,
         destructive: said.destructive_hint,
         idempotent: said.idempotent_hint,

@@ -22,12 +22,12 @@ pub struct ToolDefinition {
     pub result: Option<Value>,
     /// What the server says about its effects.
     #[serde(default)]
-    pub hints: Hints,
+    pub hints: ToolHints,
 }
 
 /// What a server says about the effects of a tool. Nothing of it is believed that would allow more.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hints {
+pub struct ToolHints {
     /// It changes nothing.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub read_only: Option<bool>,
@@ -67,7 +67,7 @@ fn sorted(value: Value) -> Value {
             Value::Object(sorted.collect::<Map<String, Value>>())
         }
         Value::Array(items) => Value::Array(items.into_iter().map(sorted).collect()),
-        other => other,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,
     }
 }
 
@@ -138,7 +138,7 @@ mod tests {
             description: description.into(),
             parameters,
             result: None,
-            hints: Hints::default(),
+            hints: ToolHints::default(),
         }
     }
 
@@ -154,7 +154,7 @@ mod tests {
             tool("a", "x", json!({ "type": "object", "properties": { "p": { "a": 1 } } })),
             ToolDefinition { result: Some(json!({})), ..a.clone() },
             ToolDefinition {
-                hints: Hints { read_only: Some(true), ..Hints::default() },
+                hints: ToolHints { read_only: Some(true), ..ToolHints::default() },
                 ..a.clone()
             },
         ] {

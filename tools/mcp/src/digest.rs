@@ -47,7 +47,9 @@ impl EntryDigest {
         let network = if *network { "network" } else { "" };
         [command, cwd, url, network].into_iter().for_each(&mut add);
         add(&args.len().to_string());
-        args.iter().for_each(|word| add(word));
+        for word in args {
+            add(word);
+        }
         for table in [env, headers] {
             add(&table.len().to_string());
             table.iter().flat_map(|(name, value)| [name, value]).for_each(|it| add(it));

@@ -56,15 +56,12 @@ fn parts(mut text: &str) -> Vec<Part<'_>> {
             };
             (name, default, after)
         });
-        match inner.filter(|(name, ..)| is_name(name)) {
-            Some((name, default, after)) => {
-                parts.extend([Part::Text(before), Part::Variable { name, default }]);
-                text = after;
-            }
-            None => {
-                parts.extend([Part::Text(before), Part::Text("${")]);
-                text = rest;
-            }
+        if let Some((name, default, after)) = inner.filter(|(name, ..)| is_name(name)) {
+            parts.extend([Part::Text(before), Part::Variable { name, default }]);
+            text = after;
+        } else {
+            parts.extend([Part::Text(before), Part::Text("${")]);
+            text = rest;
         }
     }
     parts.push(Part::Text(text));

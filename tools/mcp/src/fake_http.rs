@@ -16,8 +16,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::{
-    CallListener, CallOutcome, Pin, ServerApproval, ServerEntry, ServerError, ServerPlace, Servers,
-    TokenStore, ToolCall, ToolDefinition,
+    CallListener, CallOutcome, McpServerError, Pin, ServerApproval, ServerCall, ServerEntry,
+    ServerPlace, Servers, TokenStore, ToolDefinition,
 };
 
 /// A request.
@@ -267,7 +267,7 @@ impl FakeSession {
     }
 
     /// Returns the tools that the server has.
-    pub(crate) async fn look(&self) -> Result<Vec<ToolDefinition>, ServerError> {
+    pub(crate) async fn look(&self) -> Result<Vec<ToolDefinition>, McpServerError> {
         self.servers.look(&self.settings, &self.entry(), self.place()).await
     }
 
@@ -278,7 +278,7 @@ impl FakeSession {
             description: "Adds.".into(),
             parameters: json!({ "type": "object" }),
             result: None,
-            hints: crate::Hints::default(),
+            hints: crate::ToolHints::default(),
         };
         let approval = ServerApproval {
             server: "fake".into(),
@@ -294,7 +294,7 @@ impl FakeSession {
     pub(crate) async fn call(&self) -> CallOutcome {
         let usable = self.servers.usable();
         let tool = usable.tools.first().unwrap();
-        let call = ToolCall { tool, arguments: Map::new(), place: self.place() };
+        let call = ServerCall { tool, arguments: Map::new(), place: self.place() };
         self.servers.call(&self.settings, call, &mut Nobody).await
     }
 }

@@ -24,7 +24,7 @@ mod servers;
 pub use approval::{ApprovalError, Approvals, Pin, ServerApproval};
 pub use catalogue::{catalogue, find_tools};
 pub use connection::{CallListener, CallOutcome, ConnectError};
-pub use definition::{Hints, ToolDefinition, ToolDrift, drift};
+pub use definition::{ToolDefinition, ToolDrift, ToolHints, drift};
 pub use digest::{EntryDigest, PinnedFile};
 pub use entry::{Endpoint, EntryError, EntryOrigin, ServerEntry};
 pub use expand::{ExpandError, expand};
@@ -33,4 +33,4 @@ pub use oauth::{
     AskedOfDevice, AskedOfUser, Login, LoginError, NoTokens, RedirectListener, TokenStore,
 };
 pub use program::ServerPlace;
-pub use servers::{ServerError, Servers, ToolCall, UnusableServer, UsableTools};
+pub use servers::{McpServerError, ServerCall, Servers, UnusableServer, UsableTools};

@@ -11,7 +11,7 @@ use sandbox::Network;
 use shell::{Environment, Exit, Service, ServiceOptions, start_service};
 use tools::plain::plain_output;
 
-use crate::connection::{Age, BoundedLines, ConnectError, Connection, Limits};
+use crate::connection::{Age, BoundedLines, ConnectError, Connection, ServerLimits};
 use crate::entry::ServerEntry;
 use crate::expand::expand;
 
@@ -40,9 +40,9 @@ impl ServerPlace<'_> {
 }
 
 /// A running program. Dropping it ends it with all that it started.
-pub(crate) struct Program(Service);
+pub(crate) struct ServerProgram(Service);
 
-impl Program {
+impl ServerProgram {
     /// Lets it end by itself, and ends it after a while.
     pub(crate) async fn end(self) {
         self.0.end().await;
@@ -52,10 +52,10 @@ impl Program {
 /// Starts a program and connects to it.
 pub(crate) async fn connect(
     entry: &ServerEntry,
-    limits: Limits,
+    limits: ServerLimits,
     variables: &BTreeMap<String, String>,
     place: ServerPlace<'_>,
-) -> Result<(Connection, Program), ConnectError> {
+) -> Result<(Connection, ServerProgram), ConnectError> {
     let (words, options) = prepared(entry, variables, place)?;
     let mut age = Age::Handshake;
     loop {
@@ -67,7 +67,7 @@ pub(crate) async fn connect(
         let fault = Arc::new(OnceLock::new());
         let lines = BoundedLines::new(output, limits.max_message_bytes, Arc::clone(&fault));
         match Connection::open(&entry.name, limits, age, fault, (lines, input)).await {
-            Ok(connection) => return Ok((connection, Program(service))),
+            Ok(connection) => return Ok((connection, ServerProgram(service))),
             Err(ConnectError::Refused(_)) if age == Age::Handshake => age = Age::Discovery,
             Err(error) => return Err(why_not(error, service).await),
         }

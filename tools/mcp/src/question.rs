@@ -106,7 +106,7 @@ mod tests {
         tokio::join!(asking, user)
     }
 
-    fn form(properties: Value) -> Value {
+    fn form(properties: &Value) -> Value {
         let schema = json!({ "type": "object", "properties": properties, "required": ["age"] });
         json!({ "mode": "form", "message": "Who?", "requestedSchema": schema })
     }
@@ -114,7 +114,7 @@ mod tests {
     #[tokio::test]
     async fn each_value_is_asked_for_and_has_its_type() {
         let properties = json!({ "age": { "type": "integer" }, "kind": { "type": "string", "enum": ["a", "b"] } });
-        let (result, questions) = answered(form(properties), &[Some("42"), Some(" a ")]).await;
+        let (result, questions) = answered(form(&properties), &[Some("42"), Some(" a ")]).await;
         assert_eq!(result.content, Some(json!({ "age": 42, "kind": "a" })));
         assert_eq!(
             questions,
@@ -127,7 +127,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_not_answered_or_does_not_fit_is_declined() {
-        let age = || form(json!({ "age": { "type": "integer" } }));
+        let age = || form(&json!({ "age": { "type": "integer" } }));
         for answer in [None, Some(""), Some("old")] {
             let (result, _) = answered(age(), &[answer]).await;
             assert_eq!((result.action, result.content), (ElicitationAction::Decline, None));
@@ -136,6 +136,6 @@ mod tests {
         assert_eq!(answered(url, &[]).await.0.action, ElicitationAction::Decline);
         let many = json!({ "age": { "type": "integer" }, "b": { "type": "string" }, "c": { "type": "string" },
             "d": { "type": "string" }, "e": { "type": "string" } });
-        assert_eq!(answered(form(many), &[]).await.0.action, ElicitationAction::Decline);
+        assert_eq!(answered(form(&many), &[]).await.0.action, ElicitationAction::Decline);
     }
 }

@@ -14,14 +14,14 @@ use toolbox::{ServerTool, check_arguments, wire_name};
 
 use crate::address::{self, HttpTarget};
 use crate::approval::{ApprovalError, Approvals, Pin, ServerApproval};
-use crate::connection::{CallListener, CallOutcome, ConnectError, Connection, Limits};
+use crate::connection::{CallListener, CallOutcome, ConnectError, Connection, ServerLimits};
 use crate::definition::{ToolDefinition, ToolDrift, drift};
 use crate::digest::EntryDigest;
 use crate::entry::{Endpoint, ServerEntry};
 use crate::expand::expand;
 use crate::mcp_json::{McpJsonError, entries_of, read_mcp_json};
 use crate::oauth::{Login, LoginError, NoTokens, TokenStore, Tokens};
-use crate::program::{self, Program, ServerPlace};
+use crate::program::{self, ServerPlace, ServerProgram};
 
 /// What of the servers can be used.
 #[derive(Debug, Default)]
@@ -45,7 +45,7 @@ pub struct UnusableServer {
 
 /// Why a server has no tools.
 #[derive(Debug, Error)]
-pub enum ServerError {
+pub enum McpServerError {
     /// The file of approvals cannot be used.
     #[error(transparent)]
     Approvals(#[from] ApprovalError),
@@ -95,13 +95,13 @@ struct Running {
 struct ReadyServer {
     connection: Connection,
     /// Ends the program when it is dropped.
-    program: Option<Program>,
+    program: Option<ServerProgram>,
     digest: String,
     drift: ToolDrift,
 }
 
 /// A call of a tool.
-pub struct ToolCall<'c> {
+pub struct ServerCall<'c> {
     /// The tool, as it was offered.
     pub tool: &'c ServerTool,
     /// The arguments.
@@ -149,12 +149,12 @@ impl Servers {
     }
 
     /// Returns one entry. Blocks.
-    pub fn entry(&self, name: &str) -> Result<ServerEntry, ServerError> {
+    pub fn entry(&self, name: &str) -> Result<ServerEntry, McpServerError> {
         let entries = self.entries()?;
         let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
         let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         let found = entries.iter().find(|entry| entry.name == name).cloned();
-        found.ok_or_else(|| ServerError::NoServer(name.to_owned(), names))
+        found.ok_or_else(|| McpServerError::NoServer(name.to_owned(), names))
     }
 
     /// Returns the digest of an entry. Blocks.
@@ -187,9 +187,9 @@ impl Servers {
     }
 
     /// Returns the approval of a server. Blocks.
-    pub fn approval(&self, entry: &ServerEntry) -> Result<ServerApproval, ServerError> {
+    pub fn approval(&self, entry: &ServerEntry) -> Result<ServerApproval, McpServerError> {
         let name = || entry.name.clone();
-        entry.endpoint().map_err(|error| ServerError::Entry(name(), error.to_string()))?;
+        entry.endpoint().map_err(|error| McpServerError::Entry(name(), error.to_string()))?;
         let approvals = &self.0.approvals;
         if let Some(approval) = approvals.find(&entry.name, &self.digest(entry))? {
             return Ok(approval);
@@ -199,7 +199,7 @@ impl Servers {
         } else {
             "is not approved"
         };
-        Err(ServerError::NotApproved(name(), why))
+        Err(McpServerError::NotApproved(name(), why))
     }
 
     /// Starts a server to see its tools, whether it is approved or not: the user asked for it by name.
@@ -208,8 +208,8 @@ impl Servers {
         settings: &Mcp,
         entry: &ServerEntry,
         place: ServerPlace<'_>,
-    ) -> Result<Vec<ToolDefinition>, ServerError> {
-        let failed = |error| ServerError::Connect(entry.name.clone(), error);
+    ) -> Result<Vec<ToolDefinition>, McpServerError> {
+        let failed = |error| McpServerError::Connect(entry.name.clone(), error);
         let (connection, program) = self.connect(settings, entry, place).await.map_err(failed)?;
         let tools = connection.tools().await.map_err(failed);
         drop(connection);
@@ -223,7 +223,7 @@ impl Servers {
     pub async fn call(
         &self,
         settings: &Mcp,
-        ToolCall { tool, arguments, place }: ToolCall<'_>,
+        ServerCall { tool, arguments, place }: ServerCall<'_>,
         listener: &mut dyn CallListener,
     ) -> CallOutcome {
         let slot = self.slot(place.tree(), &tool.server);
@@ -316,7 +316,7 @@ impl Servers {
         let approved = tools::blocking::on_a_thread(move || {
             let entry = servers.entry(&name)?;
             let approval = servers.approval(&entry)?;
-            Ok::<_, ServerError>((entry, approval))
+            Ok::<_, McpServerError>((entry, approval))
         });
         let (entry, approval) = approved.await.map_err(|error| error.to_string())?;
         let is_another = |it: &ReadyServer| it.digest != approval.digest.hash;
@@ -338,7 +338,7 @@ impl Servers {
             let place = place.with_network(approval.network);
             let connected = self.connect(settings, &entry, place).await;
             let (connection, program) = connected
-                .map_err(|error| ServerError::Connect(entry.name.clone(), error).to_string())?;
+                .map_err(|error| McpServerError::Connect(entry.name.clone(), error).to_string())?;
             let (digest, drift) = (approval.digest.hash.clone(), ToolDrift::default());
             running.server = Some(ReadyServer { connection, program, digest, drift });
             self.compare(running, &approval).await?;
@@ -368,8 +368,8 @@ impl Servers {
     ) -> Result<(), String> {
         let Some(ready) = &mut running.server else { return Ok(()) };
         let now = ready.connection.tools().await;
-        let now =
-            now.map_err(|error| ServerError::Connect(approval.server.clone(), error).to_string())?;
+        let now = now
+            .map_err(|error| McpServerError::Connect(approval.server.clone(), error).to_string())?;
         ready.drift = drift(approval.tools.iter().map(|pin| &pin.definition), &now);
         Ok(())
     }
@@ -379,7 +379,7 @@ impl Servers {
         settings: &Mcp,
         entry: &ServerEntry,
         place: ServerPlace<'_>,
-    ) -> Result<(Connection, Option<Program>), ConnectError> {
+    ) -> Result<(Connection, Option<ServerProgram>), ConnectError> {
         let limits = limits(settings, &entry.server);
         let endpoint = entry.endpoint();
         match endpoint.map_err(|error| ConnectError::Start(error.to_string()))? {
@@ -401,13 +401,12 @@ impl Servers {
 const BEFORE_RESTART: Duration = Duration::from_millis(125);
 
 /// Returns the bounds of a server.
-fn limits(settings: &Mcp, server: &McpServer) -> Limits {
+fn limits(settings: &Mcp, server: &McpServer) -> ServerLimits {
     let seconds = |own: Option<u64>, all| Duration::from_secs(own.unwrap_or(all));
-    Limits {
+    ServerLimits {
         start: seconds(server.start_timeout_seconds, settings.start_timeout_seconds),
         call: seconds(server.call_timeout_seconds, settings.call_timeout_seconds),
-        whole: Duration::from_secs(settings.max_call_seconds),
-        progress_extends: server.progress_extends,
+        whole: server.max_call_seconds.map(Duration::from_secs),
         max_message_bytes: settings.max_message_bytes,
         max_questions: settings.max_questions,
     }

@@ -8,7 +8,7 @@ use checks::outcome::{CheckOutcome, Findings};
 use facts::event::{Envelope, Event, StagedFile};
 use facts::lane_id::LaneId;
 use facts::scope::Scope;
-use facts::words::{IntentBy, RequestIntent, Side};
+use facts::words::{IntentBy, LackingServer, RequestIntent, Side};
 use model::AgentRole;
 use tree::RepoPath;
 
@@ -137,14 +137,7 @@ impl RunView {
                     role.name()
                 ));
             }
-            Event::ServerToolsFound { unusable, .. } => {
-                for why in unusable {
-                    let why = harmless(&why.to_string());
-                    if self.unusable.insert(why.clone()) {
-                        self.say(format!("  {} {why}", self.style(AnsiColor::Yellow, "not used:")));
-                    }
-                }
-            }
+            Event::ServerToolsFound { unusable, .. } => self.say_unusable(unusable),
             event => {
                 for line in said_by_models(event) {
                     self.say(&line);
@@ -162,6 +155,16 @@ impl RunView {
         let why = if again { "for the same reason" } else { &reason };
         self.say(format!("  {} {why}", self.style(AnsiColor::Yellow, title)));
         self.last_refusal = reason;
+    }
+
+    /// Names servers of tools that cannot be used, each once.
+    fn say_unusable(&mut self, unusable: &[LackingServer]) {
+        for server in unusable {
+            let why = harmless(&server.why.to_string());
+            if self.unusable.insert(why.clone()) {
+                self.say(format!("  {} {why}", self.style(AnsiColor::Yellow, "not used:")));
+            }
+        }
     }
 
     /// Resets the counts of the earlier request.

@@ -4,12 +4,13 @@
 use clap::Args;
 use config::matches_pattern;
 use front::error::{CliError, CliErrorKind};
-use jiff::Timestamp;
 use mcp::{Pin, ServerApproval, ToolDefinition};
 use sandbox::ConfinementLevel;
 
+use tools::clock::{Clock as _, SystemClock};
+
+use super::desk::{McpDesk, failed};
 use super::shown::entry_lines;
-use super::{McpDesk, failed};
 use crate::render;
 
 /// Start a server, show its tools, and approve them as they are.
@@ -93,7 +94,7 @@ pub(super) async fn approve(desk: &McpDesk<'_>, args: &ApproveArgs) -> Result<()
         })
         .collect();
     let (count, reading) = (pins.len(), pins.iter().filter(|pin| pin.reads).count());
-    let at = Timestamp::now().to_string();
+    let at = SystemClock.now().to_string();
     let approval = ServerApproval { server: args.name.clone(), digest, at, network, tools: pins };
     let added = desk.servers.approvals().add(approval);
     added.map_err(|error| CliError::caused(CliErrorKind::Internal, &error))?;

@@ -6,19 +6,18 @@ use front::error::CliError;
 use mcp::{ServerEntry, ToolDrift, drift};
 use serde_json::{Value, json};
 
-use super::{McpDesk, failed};
+use super::desk::{McpDesk, failed};
 use crate::flags::OutputFormat;
 use crate::render;
 
 /// Runs the action. The exit code is 1 if a server differs or does not start.
 pub(super) async fn check(desk: &McpDesk<'_>, name: Option<&str>) -> Result<ExitCode, CliError> {
-    let entries = match name {
-        Some(name) => vec![desk.entry(name)?],
-        None => {
-            let is_approved = |entry: &ServerEntry| desk.servers.approval(entry).is_ok();
-            let entries = desk.entries()?.into_iter().filter(|entry| !entry.server.disabled);
-            entries.filter(is_approved).collect()
-        }
+    let entries = if let Some(name) = name {
+        vec![desk.entry(name)?]
+    } else {
+        let is_approved = |entry: &ServerEntry| desk.servers.approval(entry).is_ok();
+        let entries = desk.entries()?.into_iter().filter(|entry| !entry.server.disabled);
+        entries.filter(is_approved).collect()
     };
     if entries.is_empty() {
         render::warn("no server is approved; `deepseek mcp list` shows what there is");

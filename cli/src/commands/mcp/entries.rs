@@ -12,7 +12,7 @@ use mcp::{EntryOrigin, ServerEntry};
 use serde_json::{Map, Value, json};
 use tools::regular;
 
-use super::McpDesk;
+use super::desk::McpDesk;
 use crate::commands::config::{put_all, take_out};
 use crate::render;
 
@@ -155,15 +155,11 @@ fn as_toml(server: &McpServer) -> BTreeMap<String, String> {
     let table = toml::Table::try_from(server).unwrap_or_default();
     let mut keys = BTreeMap::new();
     for (key, value) in table {
-        match value {
-            toml::Value::Table(inner) => {
-                keys.extend(
-                    inner.into_iter().map(|(name, it)| (format!("{key}.{name}"), it.to_string())),
-                );
-            }
-            value => {
-                keys.insert(key, value.to_string());
-            }
+        if let toml::Value::Table(inner) = value {
+            let inner = inner.into_iter();
+            keys.extend(inner.map(|(name, it)| (format!("{key}.{name}"), it.to_string())));
+        } else {
+            keys.insert(key, value.to_string());
         }
     }
     keys

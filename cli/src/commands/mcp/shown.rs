@@ -1,11 +1,11 @@
 //! Shows servers and their approved tools. Starts nothing.
 
 use front::error::CliError;
-use mcp::{EntryDigest, EntryOrigin, ServerApproval, ServerEntry, ServerError};
+use mcp::{EntryDigest, EntryOrigin, McpServerError, ServerApproval, ServerEntry};
 use serde_json::{Value, json};
 use toolbox::wire_name;
 
-use super::{McpDesk, failed};
+use super::desk::{McpDesk, failed};
 use crate::flags::OutputFormat;
 use crate::render;
 
@@ -59,7 +59,9 @@ pub(super) fn get(desk: &McpDesk<'_>, name: &str) -> Result<(), CliError> {
         }));
         return Ok(());
     }
-    entry_lines(&entry, &digest).iter().for_each(|line| render::print_line(line));
+    for line in entry_lines(&entry, &digest) {
+        render::print_line(&line);
+    }
     render::print_line(&format!("  state      {}", state.words()));
     if let ServerState::Approved(approval) = &state {
         approval.tools.iter().for_each(|pin| {
@@ -147,7 +149,7 @@ impl ServerState {
         }
         match desk.servers.approval(entry) {
             Ok(approval) => Self::Approved(approval),
-            Err(ServerError::NotApproved(_, why)) => Self::NotApproved(why),
+            Err(McpServerError::NotApproved(_, why)) => Self::NotApproved(why),
             Err(error) => Self::Unusable(error.to_string()),
         }
     }
