@@ -30,9 +30,10 @@ pub(crate) struct KeyStore {
     has_keyring: bool,
 }
 
-/// A key, and a description of where it was found. It has no `Debug`, which would show the key.
+/// A key, and a description of where it was found.
+#[derive(Debug)]
 pub(crate) struct KeptKey {
-    pub(crate) key: String,
+    pub(crate) key: Secret,
     pub(crate) place: String,
 }
 
@@ -54,13 +55,17 @@ impl KeyStore {
             }
             Ok(_) => {
                 let key = regular::read_text(&self.file, MAX_BYTES)?.trim().to_owned();
+                let key = Secret::from(key);
                 return Ok(Some(KeptKey { key, place: self.file.display().to_string() }));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
         let key = self.in_keyring(Entry::get_password);
-        Ok(key.ok().map(|key| KeptKey { key, place: "the system's keyring".to_owned() }))
+        Ok(key.ok().map(|key| KeptKey {
+            key: Secret::from(key),
+            place: "the system's keyring".to_owned(),
+        }))
     }
 
     /// Stores a key, replacing any earlier one. Returns a description of the place.
@@ -128,7 +133,7 @@ impl TokenPlaces {
 
 impl TokenStore for TokenPlaces {
     fn read(&self, name: &str) -> io::Result<Option<Secret>> {
-        Ok(self.of(name).read()?.map(|kept| Secret::from(kept.key)))
+        Ok(self.of(name).read()?.map(|kept| kept.key))
     }
 
     fn keep(&self, name: &str, secret: &Secret) -> io::Result<()> {
@@ -162,7 +167,7 @@ mod tests {
         assert!(!store.forget().unwrap());
         store.keep("one").unwrap();
         store.keep("two").unwrap();
-        assert_eq!(store.read().unwrap().unwrap().key, "two");
+        assert_eq!(store.read().unwrap().unwrap().key.expose(), "two");
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
         fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();

@@ -460,7 +460,7 @@ impl Surroundings {
             Ok(Err(error)) => (None, Some(format!("the stored key is not used: {error}"))),
             Err(_) => (None, None),
         };
-        let kept = kept.as_ref().map(|KeptKey { key, place }| (key.as_str(), place.as_str()));
+        let kept = kept.as_ref().map(|KeptKey { key, place }| (key.expose(), place.as_str()));
         let mut access = access(settings, &self.vars, kept, text.as_deref());
         access.warnings.extend(warning.into_iter().chain(unread));
         access

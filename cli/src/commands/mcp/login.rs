@@ -37,13 +37,15 @@ const MAX_BYTES: u64 = 16 << 10;
 pub(super) async fn login(desk: &McpDesk<'_>, args: &LoginArgs) -> Result<(), CliError> {
     let entry = desk.entry(&args.name)?;
     let around = desk.around;
-    if !args.device && !(around.stdin_is_terminal && around.stderr_is_terminal) {
+    let is_attended = around.stdin_is_terminal && around.stderr_is_terminal;
+    if !(args.device || is_attended) {
         return Err(CliError::new(CliErrorKind::Denied, "a login needs you at a terminal")
             .hint("without one, log in with a code for another device: --device"));
     }
     if entry.origin == EntryOrigin::Project && desk.servers.approval(&entry).is_err() {
-        let lines = entry_lines(&entry, &desk.servers.digest(&entry));
-        lines.iter().for_each(|line| render::warn(line));
+        for line in entry_lines(&entry, &desk.servers.digest(&entry)) {
+            render::warn(&line);
+        }
         desk.confirm(args.yes, &args.name, "Connect to it?").await?;
     }
     let login = desk.servers.login(&entry).await.map_err(|error| failed(&error))?;
@@ -58,7 +60,9 @@ pub(super) async fn login(desk: &McpDesk<'_>, args: &LoginArgs) -> Result<(), Cl
     done.map_err(|error| failed(&error))?;
     match desk.global.output {
         OutputFormat::Text => render::print_line(&format!("logged in at `{}`", args.name)),
-        _ => render::json_line(&json!({ "name": args.name, "issuer": login.issuer() })),
+        OutputFormat::Json | OutputFormat::StreamJson => {
+            render::json_line(&json!({ "name": args.name, "issuer": login.issuer() }));
+        }
     }
     Ok(())
 }
@@ -70,7 +74,9 @@ pub(super) async fn logout(desk: &McpDesk<'_>, name: &str) -> Result<(), CliErro
     match desk.global.output {
         OutputFormat::Text if had_one => render::print_line(&format!("logged out at `{name}`")),
         OutputFormat::Text => render::warn(&format!("there was no login at `{name}`")),
-        _ => render::json_line(&json!({ "name": name, "was_logged_in": had_one })),
+        OutputFormat::Json | OutputFormat::StreamJson => {
+            render::json_line(&json!({ "name": name, "was_logged_in": had_one }));
+        }
     }
     Ok(())
 }
