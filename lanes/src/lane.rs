@@ -292,8 +292,11 @@ impl LaneSetup {
         let report = reported(event, &commands).ok_or(JournalClosed)?;
         // Not set yet if the end was recorded by an earlier process.
         attempt.ended.get_or_init(|| report.clone());
-        if let (LaneReport::Completed { .. }, Some(tree)) = (&report, tree) {
-            tree.remove_worktree().await;
+        if let Some(tree) = tree {
+            self.run.server_tools.end_in(tree.reader().root()).await;
+            if matches!(report, LaneReport::Completed { .. }) {
+                tree.remove_worktree().await;
+            }
         }
         Ok(report)
     }

@@ -111,3 +111,24 @@ fn without_a_terminal_a_question_of_a_server_is_declined() {
     let (_, told) = call_of("ask", "");
     assert!(told["value"].to_string().contains("declined"), "{told}");
 }
+
+#[test]
+fn a_call_that_takes_too_long_or_is_stopped_is_cancelled_at_the_server() {
+    let world = super::world(vec![calls("mcp_shell_late", &json!({})), says("Done.")])
+        .configure("[mcp]\ncall_timeout_seconds = 1\n")
+        .unconfined();
+    super::approve(&world, &["*"]);
+    let run = world.asks("Do it");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(world.project.read("server/cancelled"), "cancelled\n");
+    let world = super::world(vec![calls("mcp_shell_late", &json!({}))]).unconfined();
+    super::approve(&world, &["*"]);
+    let mut running = world.deepseek(["ask", "Do it", "--output", "stream-json"]).start();
+    let called = running.stdout_of();
+    running.until(|| called().contains("ServerToolCalled"));
+    let (run, _) = running.interrupt();
+    assert_eq!(run.code, Some(130), "{}", run.stderr);
+    assert!(processes_in(world.project.root()).is_empty());
+    let replay = world.deepseek(["replay", "latest"]).run();
+    assert_eq!(replay.code, Some(0), "{}", replay.stderr);
+}

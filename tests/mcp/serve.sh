@@ -67,6 +67,7 @@ while IFS= read -r line; do
         name=${name#*\"name\":\"}
         call "${name%%\"*}"
         ;;
+    *'"method":"notifications/cancelled"'*) echo cancelled >>"$here/cancelled" ;;
     *'"id":7001'*'"action":"accept"'*)
         id=$asked
         text "ticket $(number number)"

@@ -11,7 +11,7 @@ use patch::PutAside;
 use sandbox::Degree;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolbox::{OwnTool, ServerTool};
+use toolbox::OwnTool;
 use tree::{FileHash, RepoPath, Settlement, TreeId};
 
 use crate::amounts::{Allowance, Amount};
@@ -491,8 +491,10 @@ pub enum Event {
     /// Tools of servers were found, which models may call.
     #[serde(rename = "ServerToolsFound@v1")]
     ServerToolsFound {
-        /// The tools of approved servers.
-        tools: Vec<ServerTool>,
+        /// The names of the tools of approved servers.
+        tools: Vec<String>,
+        /// Their definitions, as JSON: a list of `ServerTool`.
+        definitions: Blob,
         /// The servers that cannot be used.
         unusable: Vec<LackingServer>,
     },

@@ -56,10 +56,11 @@ impl Effect for Finding {
     const POSITION: Position = Position::NextIfAtAll;
 
     fn look(&mut self, event: &Event) -> Trace<Self::Outcome> {
-        let Event::ServerToolsFound { tools, unusable } = event else {
+        let Event::ServerToolsFound { definitions, unusable, .. } = event else {
             return Trace::Foretold(FoundTools::new(Vec::new(), &[]));
         };
-        Trace::Done(FoundTools::new(tools.clone(), unusable))
+        let tools = serde_json::from_slice(&definitions.content).unwrap_or_default();
+        Trace::Done(FoundTools::new(tools, unusable))
     }
 
     async fn act(&mut self, run: &Run) -> Result<Self::Outcome, JournalClosed> {
@@ -68,9 +69,11 @@ impl Effect for Finding {
         let lacking =
             |it: UnusableServer| LackingServer { why: Wording::of(&it.why), required: it.required };
         let unusable: Vec<LackingServer> = unusable.into_iter().map(lacking).collect();
-        let found = FoundTools::new(tools.clone(), &unusable);
-        if !tools.is_empty() || !unusable.is_empty() {
-            run.publish(Event::ServerToolsFound { tools, unusable }).await?;
+        let found = FoundTools::new(tools, &unusable);
+        if !found.tools.is_empty() || !unusable.is_empty() {
+            let tools = found.tools.iter().map(|tool| tool.name.clone()).collect();
+            let definitions = Blob::new(serde_json::to_vec(&found.tools).unwrap_or_default());
+            run.publish(Event::ServerToolsFound { tools, definitions, unusable }).await?;
         }
         Ok(found)
     }

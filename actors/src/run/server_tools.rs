@@ -1,5 +1,6 @@
 //! Tools of servers that a request has found, and which role may call which. How they are found and called is elsewhere.
 
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use mcp::Servers;
@@ -33,6 +34,11 @@ impl ServerTools {
     /// Sets what this request has found; it looks once.
     pub(crate) fn set(&self, found: Vec<ServerTool>) {
         self.found.set(found).ok();
+    }
+
+    /// Ends the servers of one tree.
+    pub async fn end_in(&self, tree: &Path) {
+        self.servers.end_in(tree).await;
     }
 
     /// Ends the servers.

@@ -42,8 +42,7 @@ pub fn compacted(turns: usize, before: usize, after: usize) -> String {
 /// Describes an event about tools of servers.
 fn describe_server_tools(event: &Event) -> Option<String> {
     if let Event::ServerToolsFound { tools, .. } = event {
-        let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-        return Some(format!("tools of servers: {}", beginning(&names.join(", "))));
+        return Some(format!("tools of servers: {}", beginning(&tools.join(", "))));
     }
     if let Event::ServerToolCalled { role, tool, arguments, .. } = event {
         return Some(format!("{} calls {tool} {}", role.as_str(), beginning(arguments)));

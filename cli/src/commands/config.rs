@@ -231,6 +231,7 @@ fn show(around: &Surroundings, global: &Global) -> Result<(), CliError> {
     let key = if access.key.is_some() { "set" } else { "not set" };
     if global.output == OutputFormat::Text {
         for (name, value, source) in settings.values() {
+            let value = if is_secret(name) { "…".to_owned() } else { value.to_string() };
             render::print_line(&format!("{name} = {value}  # {source}"));
         }
         let from = if access.key.is_some() {
@@ -245,6 +246,7 @@ fn show(around: &Surroundings, global: &Global) -> Result<(), CliError> {
             .values()
             .iter()
             .map(|(name, value, source)| {
+                let value = if is_secret(name) { json!(null) } else { json!(value) };
                 (name.clone(), json!({"value": value, "source": source.to_string()}))
             })
             .collect();
@@ -253,6 +255,12 @@ fn show(around: &Surroundings, global: &Global) -> Result<(), CliError> {
         }));
     }
     Ok(())
+}
+
+/// Returns true if the value of a key may be a secret: a variable or a header for a server of tools.
+fn is_secret(key: &str) -> bool {
+    let of_server = key.strip_prefix("mcp.servers.").and_then(|rest| rest.split('.').nth(1));
+    of_server.is_some_and(|field| field == "env" || field == "headers")
 }
 
 fn get(around: &Surroundings, global: &Global, key: &str) -> Result<(), CliError> {

@@ -11,6 +11,7 @@ use futures_util::future::join_all;
 use journal::History;
 use journal::read::read_valid;
 use journal::repair::{Repaired, is_in_use, repair};
+use mcp::{McpServerError, ServerEntry, Servers};
 use model::{
     AgentRole, ChatMessage, ChatModel as _, ChatRequest, DeepSeekClient, ModelError, ToolChoice,
 };
@@ -102,6 +103,9 @@ pub(crate) async fn run(
     }
     findings.extend(sessions(around, &workspace, args.repair)?);
     findings.extend(late_answers(around, &workspace)?);
+    if let Ok(settings) = around.settings(global, &workspace) {
+        findings.extend(servers(&around.servers(&workspace, &settings.config)?));
+    }
     let env = around.settings(global, &workspace).map(|it| around.seen_by_commands(&it.config));
     findings.push(git(&workspace, env.unwrap_or_default()).await);
     tell(&findings, global);
@@ -197,6 +201,26 @@ fn sessions(around: &Surroundings, workspace: &Path, fix: bool) -> Result<Vec<Fi
     let says = if intact == 0 { "none".to_owned() } else { format!("{intact} intact") };
     findings.insert(0, finding(true, says));
     Ok(findings)
+}
+
+/// Says which servers of tools can be used. None is started.
+fn servers(servers: &Servers) -> Vec<Finding> {
+    let finding = |good, says| Finding { what: "mcp", good, says };
+    let entries = match servers.entries() {
+        Ok(entries) => entries,
+        Err(error) => return vec![finding(false, error.to_string())],
+    };
+    let of = |entry: ServerEntry| match servers.approval(&entry) {
+        _ if entry.server.disabled => finding(true, format!("{}: disabled", entry.name)),
+        Ok(approval) => {
+            let tools = counted(approval.tools.len(), "approved tool");
+            finding(true, format!("{}: {tools} (`deepseek mcp check` starts it)", entry.name))
+        }
+        // What a workspace brings along is not the user's fault.
+        Err(error @ McpServerError::NotApproved(..)) => finding(true, error.to_string()),
+        Err(error) => finding(false, error.to_string()),
+    };
+    entries.into_iter().map(of).collect()
 }
 
 /// Says what the sessions that are at work in this workspace have long waited for.

@@ -98,6 +98,8 @@ struct ReadyServer {
     program: Option<ServerProgram>,
     digest: String,
     drift: ToolDrift,
+    /// When the approval was given that its tools are compared with.
+    approved_at: String,
 }
 
 /// A call of a tool.
@@ -282,9 +284,18 @@ impl Servers {
 
     /// Ends all servers.
     pub async fn end(&self) {
+        self.end_those(|_| true).await;
+    }
+
+    /// Ends the servers of one tree.
+    pub async fn end_in(&self, tree: &Path) {
+        self.end_those(|it| it == tree).await;
+    }
+
+    async fn end_those(&self, is_meant: impl Fn(&Path) -> bool) {
         let slots: Vec<Slot> = {
             let mut running = self.0.running.lock().unwrap_or_else(PoisonError::into_inner);
-            running.drain().map(|(_, slot)| slot).collect()
+            running.extract_if(|(tree, _), _| is_meant(tree)).map(|(_, slot)| slot).collect()
         };
         for slot in slots {
             // One that is in a call is ended when that is dropped.
@@ -340,9 +351,12 @@ impl Servers {
             let (connection, program) = connected
                 .map_err(|error| McpServerError::Connect(entry.name.clone(), error).to_string())?;
             let (digest, drift) = (approval.digest.hash.clone(), ToolDrift::default());
-            running.server = Some(ReadyServer { connection, program, digest, drift });
-            self.compare(running, &approval).await?;
-        } else if running.server.as_ref().is_some_and(|it| it.connection.has_new_tools()) {
+            let approved_at = String::new();
+            running.server = Some(ReadyServer { connection, program, digest, drift, approved_at });
+        }
+        let is_new =
+            |it: &ReadyServer| it.connection.has_new_tools() || it.approved_at != approval.at;
+        if running.server.as_ref().is_some_and(is_new) {
             self.compare(running, &approval).await?;
         }
         let drift = running.server.as_ref().map(|it| &it.drift);
@@ -371,6 +385,7 @@ impl Servers {
         let now = now
             .map_err(|error| McpServerError::Connect(approval.server.clone(), error).to_string())?;
         ready.drift = drift(approval.tools.iter().map(|pin| &pin.definition), &now);
+        ready.approved_at.clone_from(&approval.at);
         Ok(())
     }
 

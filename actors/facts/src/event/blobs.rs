@@ -26,6 +26,7 @@ impl Event {
             }
             Self::Looked { told, .. } => told.iter().collect(),
             Self::ToolResult { told, .. }
+            | Self::ServerToolsFound { definitions: told, .. }
             | Self::ServerToolAnswered { told, .. }
             | Self::InstructionsRead { told, .. }
             | Self::AutopilotAnswered { told, .. } => vec![told],
@@ -73,6 +74,7 @@ impl Event {
             }
             Self::Looked { told, .. } => told.iter_mut().collect(),
             Self::ToolResult { told, .. }
+            | Self::ServerToolsFound { definitions: told, .. }
             | Self::ServerToolAnswered { told, .. }
             | Self::InstructionsRead { told, .. } => vec![told],
             Self::SourcesRead { sources, .. } => vec![sources],
