@@ -1,4 +1,4 @@
-//! How private an address is, and who may lead where. Pure.
+//! How private an address is, and who may lead where.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
