@@ -1,6 +1,7 @@
 //! Servers of tools (MCP): what is started, what is offered and called, and how little a hostile one can do.
 //! The servers here are shell scripts; real ones are tried outside these tests.
 
+mod ages;
 mod approvals;
 mod attended;
 mod calls;

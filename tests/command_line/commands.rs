@@ -95,8 +95,8 @@ fn policy_shows_the_table_and_the_lists_with_their_sources() {
     let policy: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
     assert_eq!((&policy["mode"], &policy["approval"]), (&"yolo".into(), &"suggest".into()));
     assert_eq!(policy["values"]["policy.mode"]["source"], "flag --yolo");
-    // Three modes, four stages, ten actions, five levels of confinement.
-    assert_eq!(policy["table"].as_array().unwrap().len(), 3 * 4 * 10 * 5);
+    // Three modes, four stages, thirteen actions, five levels of confinement.
+    assert_eq!(policy["table"].as_array().unwrap().len(), 3 * 4 * 13 * 5);
 }
 
 #[test]

@@ -3,7 +3,8 @@ here=$(dirname "$0")
 
 send() { printf '{"jsonrpc":"2.0",%s}\n' "$1"; }
 result() { send '"id":'"$id"',"result":'"$1"; }
-text() { result '{"content":[{"type":"text","text":"'"$1"'"}]}'; }
+text() { result '{"resultType":"complete","content":[{"type":"text","text":"'"$1"'"}]}'; }
+wanted='{"resultType":"input_required","requestState":"s","inputRequests":{"k":{"method":"elicitation/create","params":{"mode":"form","message":"Which?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}}}}'
 
 call() {
     case $1 in
@@ -39,6 +40,23 @@ call() {
         asked=$id
         send '"id":7001,"method":"elicitation/create","params":{"mode":"form","message":"Which ticket?","requestedSchema":{"type":"object","properties":{"number":{"type":"integer"}},"required":["number"]}}'
         ;;
+    wants)
+        case $line in
+        *inputResponses*decline*) text "declined" ;;
+        *) result "$wanted" ;;
+        esac
+        ;;
+    insists) result "$wanted" ;;
+    slow)
+        token=${line#*\"progressToken\":}
+        token=${token%%[,\}]*}
+        for step in 1 2 3 4; do
+            sleep 1.5
+            send '"method":"notifications/progress","params":{"progressToken":'"$token"',"progress":'"$step"',"message":"step '"$step"'"}'
+        done
+        text "after four steps"
+        ;;
+    where) text "$(pwd)" ;;
     more)
         printf '[{"name":"new","description":"New.","inputSchema":{"type":"object"}}]' >"$here/tools.json"
         send '"method":"notifications/tools/list_changed"'
@@ -58,13 +76,23 @@ while IFS= read -r line; do
     id=${line#*\"id\":}
     id=${id%%[,\}]*}
     case $line in
-    *'"method":"initialize"'*)
+    *'"method":"initialize"'*'"id":'*|*'"id":'*'"method":"initialize"'*)
+        if [ "$AGE" = newer ]; then
+            send '"id":'"$id"',"error":{"code":-32601,"message":"there is no such method"}'
+            continue
+        fi
+        [ "$AGE" != silent ] || continue
         result '{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"shell","version":"1"}}'
         ;;
-    *'"method":"tools/list"'*) result '{"tools":'"$(cat "$here/tools.json")"'}' ;;
+    *'"method":"server/discover"'*)
+        result '{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"}'
+        ;;
+    *'"method":"tools/list"'*)
+        result '{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":'"$(cat "$here/tools.json")"'}'
+        ;;
     *'"method":"tools/call"'*)
-        name=${line#*\"params\":}
-        name=${name#*\"name\":\"}
+        # The last one: what precedes may name this client.
+        name=${line##*\"name\":\"}
         call "${name%%\"*}"
         ;;
     *'"method":"notifications/cancelled"'*) echo cancelled >>"$here/cancelled" ;;

@@ -78,7 +78,7 @@ pub(crate) async fn connect(
 async fn why_not(error: ConnectError, mut service: Service) -> ConnectError {
     const LAST_LINES: usize = 8;
     let ended = match &error {
-        ConnectError::Late(_) => service.exited(),
+        ConnectError::Late(_) => None,
         ConnectError::Start(_) | ConnectError::Refused(_) | ConnectError::Handshake(_) => {
             tokio::time::timeout(TO_END, service.wait()).await.ok()
         }
