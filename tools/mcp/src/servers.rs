@@ -99,7 +99,7 @@ struct ReadyServer {
     digest: String,
     drift: ToolDrift,
     /// When the approval was given that its tools are compared with.
-    approved_at: String,
+    approved_at: Option<String>,
 }
 
 /// A call of a tool.
@@ -351,11 +351,12 @@ impl Servers {
             let (connection, program) = connected
                 .map_err(|error| McpServerError::Connect(entry.name.clone(), error).to_string())?;
             let (digest, drift) = (approval.digest.hash.clone(), ToolDrift::default());
-            let approved_at = String::new();
+            let approved_at = None;
             running.server = Some(ReadyServer { connection, program, digest, drift, approved_at });
         }
-        let is_new =
-            |it: &ReadyServer| it.connection.has_new_tools() || it.approved_at != approval.at;
+        let is_new = |it: &ReadyServer| {
+            it.connection.has_new_tools() || it.approved_at.as_ref() != Some(&approval.at)
+        };
         if running.server.as_ref().is_some_and(is_new) {
             self.compare(running, &approval).await?;
         }
@@ -385,7 +386,7 @@ impl Servers {
         let now = now
             .map_err(|error| McpServerError::Connect(approval.server.clone(), error).to_string())?;
         ready.drift = drift(approval.tools.iter().map(|pin| &pin.definition), &now);
-        ready.approved_at.clone_from(&approval.at);
+        ready.approved_at = Some(approval.at.clone());
         Ok(())
     }
 
