@@ -6,6 +6,7 @@ mod approvals;
 mod attended;
 mod calls;
 mod hostile;
+mod logins;
 mod resumed;
 
 use mock::{Behaviour, ScriptedCall, ScriptedReply};

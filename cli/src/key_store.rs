@@ -1,4 +1,5 @@
-//! Storage of the API key for `deepseek auth`: the system keyring, or without one a file that only the user can read.
+//! Storage of secrets, which are the API key and the tokens of servers: the system keyring, or without one a file that only
+//! the user can read.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -8,20 +9,23 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use config::access::Secret;
 use keyring::Entry;
+use mcp::TokenStore;
 use tools::regular;
 
-/// The names under which the keyring stores the key.
+/// The name of this program in the keyring.
 const SERVICE: &str = "deepseek";
-const NAME: &str = "api-key";
 /// How long to wait for the keyring, which may ask the user to unlock it.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The largest key file that is read, in bytes.
-const MAX_BYTES: u64 = 4 << 10;
+/// The largest file that is read, in bytes.
+const MAX_BYTES: u64 = 64 << 10;
 
 /// The places where a key can be stored.
 #[derive(Debug, Clone)]
 pub(crate) struct KeyStore {
+    /// The name in the keyring.
+    name: String,
     file: PathBuf,
     has_keyring: bool,
 }
@@ -29,14 +33,14 @@ pub(crate) struct KeyStore {
 /// A key, and a description of where it was found.
 #[derive(Debug)]
 pub(crate) struct KeptKey {
-    pub(crate) key: String,
+    pub(crate) key: Secret,
     pub(crate) place: String,
 }
 
 impl KeyStore {
     /// Creates a store on `file` and, if this machine may have one, the keyring.
-    pub(crate) const fn new(file: PathBuf, has_keyring: bool) -> Self {
-        Self { file, has_keyring }
+    pub(crate) fn new(name: &str, file: PathBuf, has_keyring: bool) -> Self {
+        Self { name: name.to_owned(), file, has_keyring }
     }
 
     /// Returns the stored key, if there is one.
@@ -51,13 +55,17 @@ impl KeyStore {
             }
             Ok(_) => {
                 let key = regular::read_text(&self.file, MAX_BYTES)?.trim().to_owned();
+                let key = Secret::from(key);
                 return Ok(Some(KeptKey { key, place: self.file.display().to_string() }));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
         let key = self.in_keyring(Entry::get_password);
-        Ok(key.ok().map(|key| KeptKey { key, place: "the system's keyring".to_owned() }))
+        Ok(key.ok().map(|key| KeptKey {
+            key: Secret::from(key),
+            place: "the system's keyring".to_owned(),
+        }))
     }
 
     /// Stores a key, replacing any earlier one. Returns a description of the place.
@@ -102,11 +110,38 @@ impl KeyStore {
             return Err("there is no keyring".to_owned());
         }
         let (tell, told) = mpsc::sync_channel(1);
+        let name = self.name.clone();
         thread::spawn(move || {
-            let said = Entry::new(SERVICE, NAME).and_then(|entry| ask(&entry));
+            let said = Entry::new(SERVICE, &name).and_then(|entry| ask(&entry));
             tell.send(said.map_err(|error| error.to_string())).ok();
         });
         told.recv_timeout(PATIENCE).map_err(|_| "the keyring does not answer".to_owned())?
+    }
+}
+
+/// The tokens of servers, each in a place of its own.
+pub(crate) struct TokenPlaces {
+    pub(crate) dir: PathBuf,
+    pub(crate) has_keyring: bool,
+}
+
+impl TokenPlaces {
+    fn of(&self, name: &str) -> KeyStore {
+        KeyStore::new(name, self.dir.join(name), self.has_keyring)
+    }
+}
+
+impl TokenStore for TokenPlaces {
+    fn read(&self, name: &str) -> io::Result<Option<Secret>> {
+        Ok(self.of(name).read()?.map(|kept| kept.key))
+    }
+
+    fn keep(&self, name: &str, secret: &Secret) -> io::Result<()> {
+        self.of(name).keep(secret.expose()).map(drop)
+    }
+
+    fn forget(&self, name: &str) -> io::Result<bool> {
+        self.of(name).forget()
     }
 }
 
@@ -127,12 +162,12 @@ mod tests {
     fn a_key_file_is_readable_by_the_user_only() {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("config/key");
-        let store = KeyStore::new(file.clone(), false);
+        let store = KeyStore::new("test", file.clone(), false);
         assert!(store.read().unwrap().is_none());
         assert!(!store.forget().unwrap());
         store.keep("one").unwrap();
         store.keep("two").unwrap();
-        assert_eq!(store.read().unwrap().unwrap().key, "two");
+        assert_eq!(store.read().unwrap().unwrap().key.expose(), "two");
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
         fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();

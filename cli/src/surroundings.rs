@@ -24,7 +24,7 @@ use tui::{AlternateScreen, UserCall};
 
 use crate::flags::flag_settings::{check_model, flag_settings, quoted_toml, subagents};
 use crate::flags::{Color, Global, OutputFormat};
-use crate::key_store::{KeptKey, KeyStore};
+use crate::key_store::{KeptKey, KeyStore, TokenPlaces};
 use crate::workspace::project;
 
 /// The largest configuration file, or `.env`, that is read, in bytes.
@@ -352,10 +352,13 @@ impl Surroundings {
     /// Returns the store of the key that `auth login` keeps.
     pub(crate) fn key_store(&self) -> Result<KeyStore, CliError> {
         let file = self.home("XDG_CONFIG_HOME", ".config")?.join("deepseek/key");
+        Ok(KeyStore::new("api-key", file, self.may_have_keyring()))
+    }
+
+    fn may_have_keyring(&self) -> bool {
         // Except on macOS, keyrings are reached through the session bus.
-        let has_bus =
-            self.var("DBUS_SESSION_BUS_ADDRESS").or(self.var("XDG_RUNTIME_DIR")).is_some();
-        Ok(KeyStore::new(file, has_bus || cfg!(target_os = "macos")))
+        let bus = self.var("DBUS_SESSION_BUS_ADDRESS").or(self.var("XDG_RUNTIME_DIR"));
+        bus.is_some() || cfg!(target_os = "macos")
     }
 
     /// Resolves the settings for a workspace.
@@ -432,7 +435,9 @@ impl Surroundings {
         let mut variables = self.vars.clone();
         variables.retain(|name, _| !keys.contains(&name.as_str()));
         let of_user = config.mcp.servers.clone();
-        Ok(Servers::new(workspace, of_user, &self.state_dir()?, variables))
+        let dir = self.home("XDG_CONFIG_HOME", ".config")?.join("deepseek/mcp-tokens");
+        let tokens = Arc::new(TokenPlaces { dir, has_keyring: self.may_have_keyring() });
+        Ok(Servers::new(workspace, of_user, &self.state_dir()?, variables, tokens))
     }
 
     /// Returns a redactor for the secret values in the environment.
@@ -455,7 +460,7 @@ impl Surroundings {
             Ok(Err(error)) => (None, Some(format!("the stored key is not used: {error}"))),
             Err(_) => (None, None),
         };
-        let kept = kept.as_ref().map(|KeptKey { key, place }| (key.as_str(), place.as_str()));
+        let kept = kept.as_ref().map(|KeptKey { key, place }| (key.expose(), place.as_str()));
         let mut access = access(settings, &self.vars, kept, text.as_deref());
         access.warnings.extend(warning.into_iter().chain(unread));
         access

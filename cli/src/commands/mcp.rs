@@ -5,6 +5,7 @@ mod approve;
 mod check;
 mod desk;
 mod entries;
+mod login;
 mod shown;
 
 use std::process::ExitCode;
@@ -54,6 +55,13 @@ enum Action {
         /// The server's name; all approved ones without it.
         name: Option<String>,
     },
+    /// Log in at a server that is at an address.
+    Login(login::LoginArgs),
+    /// Forget the login at a server.
+    Logout {
+        /// The server's name.
+        name: String,
+    },
 }
 
 /// Runs the command.
@@ -71,6 +79,8 @@ pub(crate) async fn run(
         Action::Tools { name } => shown::tools(&desk, name),
         Action::Approve(args) => approve::approve(&desk, args).await,
         Action::Check { name } => return check::check(&desk, name.as_deref()).await,
+        Action::Login(args) => login::login(&desk, args).await,
+        Action::Logout { name } => login::logout(&desk, name).await,
     }
     .map(|()| ExitCode::SUCCESS)
 }

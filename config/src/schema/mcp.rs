@@ -48,7 +48,13 @@ pub struct McpServer {
     /// The headers of its requests.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// Whether the program reaches the network, or the address may be a private one.
+    /// The id under which who gives tokens for the address knows this client; without one it registers.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub client_id: String,
+    /// The rights to ask for at a login; those that the server names if it is empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scopes: Vec<String>,
+    /// Whether the program reaches the network.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub network: bool,
     /// Whether it is left alone.

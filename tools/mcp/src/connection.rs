@@ -27,6 +27,7 @@ use tokio::time::Instant;
 
 use crate::content::text_of;
 use crate::definition::{ToolDefinition, ToolHints};
+use crate::failure::HttpFailure;
 use crate::question::{ServerQuestion, ask};
 
 /// How often a call is repeated with what the server asked for.
@@ -189,7 +190,11 @@ impl Connection {
         let service = service.map_err(|error| match fault.get() {
             Some(fault) => ConnectError::Handshake(fault.clone()),
             None if refuses_handshake(&error) => ConnectError::Refused(error.to_string()),
-            None => ConnectError::Handshake(error.to_string()),
+            None => match HttpFailure::of_start(&error) {
+                Some(HttpFailure::Strange(why)) => ConnectError::Refused(why),
+                Some(failure) => ConnectError::Handshake(failure.to_string()),
+                None => ConnectError::Handshake(error.to_string()),
+            },
         })?;
         let inbox = Mutex::new(Inbox { questions, progress: heard });
         Ok(Self { service, limits, inbox, tools_changed, fault })
@@ -215,7 +220,7 @@ impl Connection {
 
     /// Returns true if the server is gone.
     pub(crate) fn is_closed(&self) -> bool {
-        self.service.is_closed() || self.service.is_transport_closed()
+        self.service.is_closed() || self.service.is_transport_closed() || self.fault.get().is_some()
     }
 
     /// Calls a tool. The user's time to answer a question does not count.
@@ -274,7 +279,12 @@ impl Connection {
             let (message, code) = (&refused.message, refused.code.0);
             return CallOutcome::Refused(format!("the server refuses: {message} ({code})"));
         }
-        CallOutcome::Unknown(self.said(error))
+        match HttpFailure::of_call(error) {
+            Some(HttpFailure::Refused(why) | HttpFailure::Strange(why)) => {
+                CallOutcome::Refused(why)
+            }
+            Some(HttpFailure::Unknown(_)) | None => CallOutcome::Unknown(self.said(error)),
+        }
     }
 
     /// Returns what went wrong in words.
@@ -284,7 +294,9 @@ impl Connection {
             (None, ServiceError::TransportClosed | ServiceError::Cancelled { .. }) => {
                 "the server ended".to_owned()
             }
-            (None, other) => other.to_string(),
+            (None, other) => {
+                HttpFailure::of_call(other).map_or_else(|| other.to_string(), |it| it.to_string())
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Whether a call may happen is decided elsewhere. A server is started or called only under an approval, which holds for
 //! exactly its entry, the files that the entry names, and the tools as they were shown.
 
+mod address;
 mod approval;
 mod catalogue;
 mod connection;
@@ -11,7 +12,11 @@ mod definition;
 mod digest;
 mod entry;
 mod expand;
+mod failure;
+#[cfg(test)]
+mod fake_http;
 mod mcp_json;
+mod oauth;
 mod program;
 mod question;
 mod servers;
@@ -24,5 +29,8 @@ pub use digest::{EntryDigest, PinnedFile};
 pub use entry::{Endpoint, EntryError, EntryOrigin, ServerEntry};
 pub use expand::{ExpandError, expand};
 pub use mcp_json::McpJsonError;
+pub use oauth::{
+    AskedOfDevice, AskedOfUser, Login, LoginError, NoTokens, RedirectListener, TokenStore,
+};
 pub use program::ServerPlace;
 pub use servers::{McpServerError, ServerCall, Servers, UnusableServer, UsableTools};

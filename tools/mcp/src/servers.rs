@@ -12,12 +12,15 @@ use thiserror::Error;
 use tokio::sync::Mutex;
 use toolbox::{ServerTool, check_arguments, wire_name};
 
+use crate::address::{self, HttpTarget};
 use crate::approval::{ApprovalError, Approvals, Pin, ServerApproval};
 use crate::connection::{CallListener, CallOutcome, ConnectError, Connection, ServerLimits};
 use crate::definition::{ToolDefinition, ToolDrift, drift};
 use crate::digest::EntryDigest;
 use crate::entry::{Endpoint, ServerEntry};
+use crate::expand::expand;
 use crate::mcp_json::{McpJsonError, entries_of, read_mcp_json};
+use crate::oauth::{Login, LoginError, NoTokens, TokenStore, Tokens};
 use crate::program::{self, ServerPlace, ServerProgram};
 
 /// What of the servers can be used.
@@ -75,6 +78,7 @@ struct Inner {
     approvals: Approvals,
     /// The variables that entries may name.
     variables: BTreeMap<String, String>,
+    tokens: Tokens,
     running: std::sync::Mutex<HashMap<(PathBuf, String), Slot>>,
 }
 
@@ -110,18 +114,21 @@ pub struct ServerCall<'c> {
 
 impl Servers {
     /// Returns the servers for a workspace: those of the user's configuration and those of its `.mcp.json`. Nothing is read or
-    /// started yet. `variables` are those that entries may name; `dir` is the user's directory with the approvals.
+    /// started yet. `variables` are those that entries may name; `dir` is the user's directory with the approvals; `tokens` are
+    /// the logins at servers.
     pub fn new(
         workspace: &Path,
         of_user: BTreeMap<String, McpServer>,
         dir: &Path,
         variables: BTreeMap<String, String>,
+        tokens: Arc<dyn TokenStore>,
     ) -> Self {
         Self(Arc::new(Inner {
             workspace: workspace.to_owned(),
             of_user,
             approvals: Approvals::in_dir(dir),
             variables,
+            tokens: Tokens::new(tokens),
             running: std::sync::Mutex::default(),
         }))
     }
@@ -129,7 +136,7 @@ impl Servers {
     /// Returns no servers.
     pub fn none() -> Self {
         let nowhere = Path::new("/dev/null");
-        Self::new(nowhere, BTreeMap::new(), nowhere, BTreeMap::new())
+        Self::new(nowhere, BTreeMap::new(), nowhere, BTreeMap::new(), Arc::new(NoTokens))
     }
 
     /// Returns the approvals.
@@ -245,6 +252,34 @@ impl Servers {
             running.server = None;
         }
         outcome
+    }
+
+    /// Begins a login at a server.
+    pub async fn login(&self, entry: &ServerEntry) -> Result<Login, LoginError> {
+        let refused = |why| LoginError::Entry(entry.name.clone(), why);
+        let target = self.target(entry)?;
+        let challenge = target.challenge().await.map_err(refused)?;
+        let Inner { variables, tokens, .. } = &*self.0;
+        let McpServer { client_id, scopes, .. } = &entry.server;
+        let client_id = expand(client_id, &|name| variables.get(name).cloned());
+        let client_id = client_id.map_err(|error| refused(error.to_string()))?;
+        let client_id = Some(client_id).filter(|id| !id.is_empty());
+        Login::discover(target.url, &challenge, (client_id, scopes), tokens.clone()).await
+    }
+
+    /// Forgets the login at a server. Returns true if there was one.
+    pub async fn logout(&self, entry: &ServerEntry) -> Result<bool, LoginError> {
+        Ok(self.0.tokens.forget(&self.target(entry)?.url).await?)
+    }
+
+    fn target(&self, entry: &ServerEntry) -> Result<HttpTarget, LoginError> {
+        let refused = |why| LoginError::Entry(entry.name.clone(), why);
+        match entry.endpoint().map_err(|error| refused(error.to_string()))? {
+            Endpoint::Program => {
+                Err(refused("it is a program, which gets its keys as variables".to_owned()))
+            }
+            Endpoint::Address => HttpTarget::of(entry, &self.0.variables).map_err(refused),
+        }
     }
 
     /// Ends all servers.
@@ -369,7 +404,10 @@ impl Servers {
                     program::connect(entry, limits, variables, place).await?;
                 Ok((connection, Some(program)))
             }
-            Endpoint::Address => Err(ConnectError::Start("not yet".to_owned())),
+            Endpoint::Address => {
+                let Inner { variables, tokens, .. } = &*self.0;
+                Ok((address::connect(entry, limits, variables, tokens).await?, None))
+            }
         }
     }
 }

@@ -25,6 +25,7 @@ pub use dialect::SpokenDialect;
 pub use error::{Awaited, ErrorClass, ModelError, Partial};
 pub use image::{PromptImage, image_tokens, takes_images};
 pub use model_reply::{FinishReason, ModelReply, ReplyDelta, Usage};
+pub use network::{NoConnection, ServerRoute};
 pub use sse::{SseError, SseEvent, SseParser};
 pub use wire::{
     AgentRole, BYTES_PER_TOKEN, ChatMessage, ChatRequest, PromptTokens, ToolCall, ToolChoice,

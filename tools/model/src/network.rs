@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use hyper_util::client::proxy::matcher::Matcher;
-use reqwest::{Client, Url};
+use reqwest::{Client, ClientBuilder, Url};
 use rustls::CertificateError;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{self, PemObject as _};
@@ -27,8 +27,9 @@ const NOT_RESOLVED: &str = "failed to lookup address information: ";
 
 /// How a server is reached.
 #[derive(Debug, Clone)]
-pub(super) struct ServerRoute {
-    pub(super) client: Client,
+pub struct ServerRoute {
+    /// The client that goes this way.
+    pub client: Client,
     proxy: Option<NamedProxy>,
     connect: Duration,
 }
@@ -49,15 +50,26 @@ impl fmt::Display for NamedProxy {
 }
 
 /// Why no connection was made.
-pub(super) struct NoConnection {
-    pub(super) message: String,
+#[derive(Debug)]
+pub struct NoConnection {
+    /// The reason in plain words.
+    pub message: String,
     /// Whether trying again cannot help: something answered, but not as it has to.
-    pub(super) lasts: bool,
+    pub lasts: bool,
 }
 
 impl ServerRoute {
     /// Prepares the way to `url`. A server on this machine needs neither certificates, which are slow to load, nor a proxy.
-    pub(super) fn to(url: &Url, connect: Duration) -> Result<Self, ClientError> {
+    pub fn to(url: &Url, connect: Duration) -> Result<Self, ClientError> {
+        Self::with(url, connect, |builder, _| builder)
+    }
+
+    /// Prepares the way to `url` with what `change` does to the client. It is told whether a proxy is on the way.
+    pub fn with(
+        url: &Url,
+        connect: Duration,
+        change: impl FnOnce(ClientBuilder, bool) -> ClientBuilder,
+    ) -> Result<Self, ClientError> {
         // Fails if an earlier client already installed it.
         drop(rustls::crypto::ring::default_provider().install_default());
         let builder = Client::builder()
@@ -76,12 +88,12 @@ impl ServerRoute {
         } else {
             builder.tls_certs_only([])
         };
-        let client = builder.build().map_err(ClientError::Setup)?;
+        let client = change(builder, proxy.is_some()).build().map_err(ClientError::Setup)?;
         Ok(Self { client, proxy, connect })
     }
 
     /// Returns an address as an error names it: with the proxy on the way, and without a query, which may have a key.
-    pub(super) fn named(&self, url: &Url) -> String {
+    pub fn named(&self, url: &Url) -> String {
         let mut shown = url.clone();
         shown.set_query(None);
         match &self.proxy {
@@ -91,7 +103,7 @@ impl ServerRoute {
     }
 
     /// Returns in plain words why no connection was made; `None` if one was.
-    pub(super) fn no_connection(&self, error: &reqwest::Error) -> Option<NoConnection> {
+    pub fn no_connection(&self, error: &reqwest::Error) -> Option<NoConnection> {
         if !error.is_connect() {
             return None;
         }

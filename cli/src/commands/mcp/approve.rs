@@ -112,7 +112,12 @@ impl McpDesk<'_> {
     }
 
     /// Goes on only if the user agrees.
-    async fn confirm(&self, yes: bool, name: &str, question: &str) -> Result<(), CliError> {
+    pub(super) async fn confirm(
+        &self,
+        yes: bool,
+        name: &str,
+        question: &str,
+    ) -> Result<(), CliError> {
         if yes || self.asks(question).await? {
             return Ok(());
         }
