@@ -66,7 +66,11 @@ struct Fields {
 pub(crate) fn read_mcp_json(workspace: &Path) -> Result<Vec<ServerEntry>, McpJsonError> {
     match regular::read_text(&workspace.join(FILE), MAX_BYTES) {
         Ok(text) => parse_mcp_json(&text),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+        {
+            Ok(Vec::new())
+        }
         Err(error) => Err(error.into()),
     }
 }
