@@ -34,7 +34,8 @@ pub struct PinnedFile {
 impl EntryDigest {
     /// Reads the files that an entry names, relative to the workspace.
     pub fn of(entry: &ServerEntry, workspace: &Path) -> Self {
-        let McpServer { command, args, env, cwd, url, headers, network, .. } = &entry.server;
+        let McpServer { command, args, env, cwd, url, headers, network, client_id, scopes, .. } =
+            &entry.server;
         let base = workspace.join(cwd);
         let words = [command].into_iter().chain(args);
         let files: Vec<PinnedFile> = words.filter_map(|word| pinned(word, &base)).collect();
@@ -45,10 +46,12 @@ impl EntryDigest {
             write!(text, "{}:{part}", part.len()).ok();
         };
         let network = if *network { "network" } else { "" };
-        [command, cwd, url, network].into_iter().for_each(&mut add);
-        add(&args.len().to_string());
-        for word in args {
-            add(word);
+        [command, cwd, url, network, client_id].into_iter().for_each(&mut add);
+        for words in [args, scopes] {
+            add(&words.len().to_string());
+            for word in words {
+                add(word);
+            }
         }
         for table in [env, headers] {
             add(&table.len().to_string());
