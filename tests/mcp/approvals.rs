@@ -157,6 +157,43 @@ fn servers_are_added_to_either_file_and_removed_with_their_approvals() {
 }
 
 #[test]
+fn an_entry_that_cannot_be_used_takes_no_other_with_it() {
+    let world = approved(vec![calls("mcp_shell_add", &json!({ "a": 1, "b": 1 })), says("Two.")]);
+    let mut entry: serde_json::Value =
+        serde_json::from_str(&world.project.read(".mcp.json")).unwrap();
+    entry["mcpServers"]["old"] = json!({ "type": "sse", "url": "https://old.example/sse" });
+    entry["mcpServers"]["dotted.name"] = json!({ "command": 7 });
+    world.project.write(".mcp.json", entry.to_string());
+    let listed = world.deepseek(["mcp", "list"]).run();
+    assert_eq!(listed.code, Some(0), "{}", listed.stderr);
+    assert!(listed.stdout.contains("type \"sse\" is not supported"), "{}", listed.stdout);
+    let run = world.deepseek(["ask", "How many?"]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stderr.contains("`old` cannot be used: type \"sse\""), "{}", run.stderr);
+    assert!(told(&world, 1)["value"].to_string().contains("\\n2"), "{}", told(&world, 1));
+}
+
+#[test]
+fn a_program_outside_the_workspace_is_seen_because_the_entry_names_it() {
+    let world = world(vec![]);
+    let tools = world.home().join("tools");
+    std::fs::create_dir_all(&tools).unwrap();
+    std::fs::write(tools.join("serve.sh"), super::SERVER).unwrap();
+    std::fs::write(tools.join("tools.json"), tools_json(&["add"])).unwrap();
+    let script = tools.join("serve.sh").display().to_string();
+    let added = world.deepseek(["mcp", "add", "far", "--", "sh", &script]).run();
+    assert_eq!(added.code, Some(0), "{}", added.stderr);
+    let run = world.deepseek(["mcp", "approve", "far", "--yes"]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stderr.contains(&format!("sees       {}", tools.display())), "{}", run.stderr);
+    assert!(run.stderr.contains("writes     are discarded"), "{}", run.stderr);
+    std::fs::write(&script, "exit 1").unwrap();
+    let checked = world.deepseek(["mcp", "check"]).run();
+    assert_eq!(checked.code, Some(1), "{}", checked.stderr);
+    assert!(checked.stdout.contains("✗ far: "), "{}", checked.stdout);
+}
+
+#[test]
 fn a_broken_file_is_named_and_the_request_goes_on() {
     let world = world(vec![says("Two.")]);
     world.project.write(".mcp.json", "{ \"mcpServers\": ");

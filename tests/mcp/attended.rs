@@ -40,8 +40,7 @@ fn a_question_of_a_server_is_answered_by_the_user() {
     let world = world(vec![calls("mcp_shell_ask", &json!({})), says("Done.")]);
     approve(&world, &["*"]);
     let mut terminal = Terminal::start(&mut world.deepseek(["ask", "Find it"]));
-    terminal.until("The MCP server `shell` asks: Which ticket?", 1);
-    terminal.until("number (a number)", 1);
+    terminal.until("The MCP server `shell` asks: Which ticket? · number (a number)", 1);
     terminal.types("42\n");
     terminal.until("Done.", 1);
     assert_eq!(terminal.end(), Some(0));

@@ -13,6 +13,7 @@ use futures_util::future::BoxFuture;
 use mcp::{CallListener, CallOutcome, ServerCall, ServerPlace, UnusableServer, UsableTools};
 use model::AgentRole;
 use policy::ToolKind;
+use sandbox::{Degree, Network};
 use search::{BYTES_PER_TOKEN, estimate_tokens};
 use serde_json::{Map, Value};
 use shell::ServiceOptions;
@@ -178,6 +179,9 @@ pub(crate) async fn call_server_tool(
     })
 }
 
+/// What is added to the answer of a tool that may have written files.
+const DISCARDED: &str = "\n[files that this server wrote in the workspace are discarded]";
+
 struct Calling<'c> {
     commands: &'c CommandRunner,
     role: AgentRole,
@@ -225,7 +229,12 @@ impl Effect for Calling<'_> {
             self.call(run).await
         };
         let (end, text) = match outcome {
-            CallOutcome::Answered { text, failed: false } => (ToolCallEnd::Answered, text),
+            CallOutcome::Answered { text, failed: false } => {
+                // "Written" is true for the server only.
+                let is_confined = run.confinement().await.degree() != Degree::None;
+                let note = if self.tool.reads || !is_confined { "" } else { DISCARDED };
+                (ToolCallEnd::Answered, text + note)
+            }
             CallOutcome::Answered { text, failed: true } => (ToolCallEnd::Failed, text),
             CallOutcome::Refused(why) => (ToolCallEnd::Refused, why),
             CallOutcome::Unknown(why) => {
@@ -252,7 +261,7 @@ impl Calling<'_> {
     async fn call(&self, run: &Run) -> CallOutcome {
         let server = &self.tool.server;
         let (commands, root) = (self.commands, self.commands.workspace.reader().root());
-        let reach = sandbox::Network::Own;
+        let reach = Network::Own;
         let fence = commands.fence(&CommandPlace::discarding(&*commands.workspace, reach));
         let settings = &run.config().commands;
         let options = ServiceOptions {

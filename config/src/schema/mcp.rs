@@ -54,6 +54,9 @@ pub struct McpServer {
     /// The rights to ask for at a login; those that the server names if it is empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<String>,
+    /// Further directories that the program sees. What its words name by an absolute path, it sees anyway.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<String>,
     /// Whether the program reaches the network.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub network: bool,

@@ -12,7 +12,11 @@ pub(crate) fn text_of(result: &CallToolResult, schema: Option<&Value>) -> String
         // Servers repeat it as text for clients that know only text.
         let is_repeated = result.content.iter().any(|block| {
             let ContentBlock::Text(text) = block else { return false };
-            serde_json::from_str::<Value>(&text.text).is_ok_and(|value| value == *structured)
+            let value = serde_json::from_str::<Value>(&text.text).ok();
+            let says = |it: &Value| value.as_ref() == Some(it) || it.as_str() == Some(&text.text);
+            // A result that is no object stands in one with a single member.
+            let only = structured.as_object().filter(|object| object.len() == 1);
+            says(structured) || only.and_then(|it| it.values().next()).is_some_and(says)
         });
         if !is_repeated {
             parts.push(structured.to_string());
@@ -91,6 +95,10 @@ mod tests {
         assert_eq!(text(result(json!(1)), Some(&schema)), "{\"n\":1}");
         let wrong = text(result(json!("x")), Some(&schema));
         assert!(wrong.contains("does not fit the schema of the tool: /n: want integer"), "{wrong}");
+        let wrapped = json!({ "content": [{ "type": "text", "text": "3" }], "structuredContent": { "result": 3 } });
+        assert_eq!(text(wrapped, None), "3");
+        let wrapped = json!({ "content": [{ "type": "text", "text": "a b" }], "structuredContent": { "content": "a b" } });
+        assert_eq!(text(wrapped, None), "a b");
         let bare = json!({ "content": [] });
         assert!(text(bare.clone(), Some(&schema)).contains("is missing"));
         assert_eq!(text(bare, None), "");

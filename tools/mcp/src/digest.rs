@@ -34,8 +34,19 @@ pub struct PinnedFile {
 impl EntryDigest {
     /// Reads the files that an entry names, relative to the workspace.
     pub fn of(entry: &ServerEntry, workspace: &Path) -> Self {
-        let McpServer { command, args, env, cwd, url, headers, network, client_id, scopes, .. } =
-            &entry.server;
+        let McpServer {
+            command,
+            args,
+            env,
+            cwd,
+            url,
+            headers,
+            network,
+            client_id,
+            scopes,
+            read,
+            ..
+        } = &entry.server;
         let base = workspace.join(cwd);
         let words = [command].into_iter().chain(args);
         let files: Vec<PinnedFile> = words.filter_map(|word| pinned(word, &base)).collect();
@@ -47,7 +58,7 @@ impl EntryDigest {
         };
         let network = if *network { "network" } else { "" };
         [command, cwd, url, network, client_id].into_iter().for_each(&mut add);
-        for words in [args, scopes] {
+        for words in [args, scopes, read] {
             add(&words.len().to_string());
             for word in words {
                 add(word);
@@ -89,7 +100,7 @@ mod tests {
     fn entry(command: &str, args: &[&str]) -> ServerEntry {
         let args = args.iter().map(|&word| word.to_owned()).collect();
         let server = McpServer { command: command.into(), args, ..McpServer::default() };
-        ServerEntry { name: "a".into(), origin: EntryOrigin::Project, server }
+        ServerEntry { name: "a".into(), origin: EntryOrigin::Project, server, fault: None }
     }
 
     #[test]

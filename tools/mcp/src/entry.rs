@@ -34,6 +34,8 @@ pub struct ServerEntry {
     pub origin: EntryOrigin,
     /// What is written.
     pub server: McpServer,
+    /// Why it cannot be read, if so.
+    pub fault: Option<EntryError>,
 }
 
 /// How a server is reached.
@@ -57,6 +59,9 @@ pub enum EntryError {
     /// The name cannot be part of a tool's name.
     #[error("a name has at most 32 letters, digits, `-` and `_`")]
     Name,
+    /// It is not of the known form.
+    #[error("it is not read: {0}")]
+    Form(String),
     /// It is for a transport that is no longer part of the protocol.
     #[error("type \"{0}\" is not supported; the types are stdio and http")]
     Kind(String),
@@ -66,6 +71,9 @@ impl ServerEntry {
     /// Returns how it is reached.
     pub fn endpoint(&self) -> Result<Endpoint, EntryError> {
         const LONGEST: usize = 32;
+        if let Some(fault) = &self.fault {
+            return Err(fault.clone());
+        }
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         let name = &self.name;
         if name.is_empty() || name.len() > LONGEST || !name.chars().all(is_word) {
@@ -120,7 +128,7 @@ mod tests {
 
     fn entry(name: &str, command: &str, url: &str) -> ServerEntry {
         let server = McpServer { command: command.into(), url: url.into(), ..McpServer::default() };
-        ServerEntry { name: name.into(), origin: EntryOrigin::User, server }
+        ServerEntry { name: name.into(), origin: EntryOrigin::User, server, fault: None }
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod mcp_json;
 mod oauth;
 mod program;
 mod question;
+mod reach;
 mod servers;
 
 pub use approval::{ApprovalError, Approvals, Pin, ServerApproval};

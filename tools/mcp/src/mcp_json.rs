@@ -6,6 +6,7 @@ use std::path::Path;
 
 use config::McpServer;
 use serde::Deserialize;
+use serde_json::Value;
 use thiserror::Error;
 use tools::regular;
 
@@ -13,6 +14,9 @@ use crate::entry::{EntryError, EntryOrigin, ServerEntry};
 
 /// The name of the file.
 const FILE: &str = ".mcp.json";
+
+/// The types of entries that are understood.
+const KINDS: [&str; 4] = ["stdio", "http", "streamable-http", "streamableHttp"];
 
 /// Maximum size of the file, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
@@ -26,16 +30,13 @@ pub enum McpJsonError {
     /// It is not of the known form.
     #[error(".mcp.json is not read: {0}")]
     Form(#[from] serde_json::Error),
-    /// One of its entries cannot be used.
-    #[error(".mcp.json, server `{0}`: {1}")]
-    Entry(String, EntryError),
 }
 
 /// The file. Fields of others are ignored.
 #[derive(Deserialize)]
 struct McpJson {
     #[serde(rename = "mcpServers", default)]
-    servers: BTreeMap<String, JsonServer>,
+    servers: BTreeMap<String, Value>,
 }
 
 #[derive(Deserialize)]
@@ -77,10 +78,26 @@ pub(crate) fn read_mcp_json(workspace: &Path) -> Result<Vec<ServerEntry>, McpJso
 
 fn parse_mcp_json(text: &str) -> Result<Vec<ServerEntry>, McpJsonError> {
     let McpJson { servers } = serde_json::from_str(text)?;
-    let entry = |(name, JsonServer { kind, server, timeout }): (String, JsonServer)| {
-        let Fields { command, args, env, cwd, url, headers, network, disabled } = server;
+    let entry = |(name, entry): (String, Value)| {
+        let (server, fault) = match serde_json::from_value(entry) {
+            Ok(JsonServer { kind, server, timeout }) => {
+                let is_known = kind.as_deref().is_none_or(|kind| KINDS.contains(&kind));
+                let fault = kind.filter(|_| !is_known).map(EntryError::Kind);
+                (server.with_timeout(timeout), fault)
+            }
+            Err(error) => (McpServer::default(), Some(EntryError::Form(error.to_string()))),
+        };
+        ServerEntry { name, origin: EntryOrigin::Project, server, fault }
+    };
+    Ok(servers.into_iter().map(entry).collect())
+}
+
+impl Fields {
+    /// Returns the server; `timeout` is in milliseconds.
+    fn with_timeout(self, timeout: Option<u64>) -> McpServer {
+        let Self { command, args, env, cwd, url, headers, network, disabled } = self;
         let call_timeout_seconds = timeout.map(|ms| ms.div_ceil(1000));
-        let server = McpServer {
+        McpServer {
             command,
             args,
             env,
@@ -91,20 +108,8 @@ fn parse_mcp_json(text: &str) -> Result<Vec<ServerEntry>, McpJsonError> {
             disabled,
             call_timeout_seconds,
             ..McpServer::default()
-        };
-        let entry = ServerEntry { name, origin: EntryOrigin::Project, server };
-        let usable = match kind.as_deref() {
-            None | Some("stdio" | "http" | "streamable-http" | "streamableHttp") => {
-                entry.endpoint().map(drop)
-            }
-            Some(other) => Err(EntryError::Kind(other.to_owned())),
-        };
-        match usable {
-            Ok(()) => Ok(entry),
-            Err(why) => Err(McpJsonError::Entry(entry.name, why)),
         }
-    };
-    servers.into_iter().map(entry).collect()
+    }
 }
 
 /// Returns all servers, by name. One of the user stands before one of the project with the same name.
@@ -116,7 +121,10 @@ pub(crate) fn entries_of(
     let mut entries: BTreeMap<String, ServerEntry> = of_project.collect();
     for (name, server) in of_user {
         let (name, server) = (name.clone(), server.clone());
-        entries.insert(name.clone(), ServerEntry { name, origin: EntryOrigin::User, server });
+        entries.insert(
+            name.clone(),
+            ServerEntry { name, origin: EntryOrigin::User, server, fault: None },
+        );
     }
     entries.into_values().collect()
 }
@@ -138,15 +146,18 @@ mod tests {
             [("docs", "https://docs.example/mcp".into()), ("git", "uvx mcp-server-git".into())]
         );
         assert_eq!(entries[0].server.call_timeout_seconds, Some(2));
-        for (text, expected) in [
-            ("7", "is not read"),
-            (r#"{"mcpServers":{"a":{"args":["x"]}}}"#, "server `a`: it needs either"),
-            (r#"{"mcpServers":{"a":{"command":7}}}"#, "is not read: "),
-            (r#"{"mcpServers":{"a":{"type":"sse","url":"https://a"}}}"#, "type \"sse\" is not"),
-        ] {
-            let error = parse_mcp_json(text).unwrap_err().to_string();
-            assert!(error.contains(expected), "{text}: {error}");
-        }
+        assert!(parse_mcp_json("7").is_err());
+        let text = r#"{"mcpServers":{"a":{"args":["x"]},"b":{"command":7},"c":{"type":"sse","url":"https://c"},"d":{"command":"d"}}}"#;
+        let entries = parse_mcp_json(text).unwrap();
+        let faults: Vec<String> = entries
+            .iter()
+            .map(|it| it.endpoint().map_or_else(|fault| fault.to_string(), |_| String::new()))
+            .collect();
+        assert!(
+            faults[0].contains("needs either") && faults[1].contains("is not read"),
+            "{faults:?}"
+        );
+        assert!(faults[2].contains("type \"sse\" is not") && faults[3].is_empty(), "{faults:?}");
         assert!(parse_mcp_json("{}").unwrap().is_empty());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -13,7 +13,8 @@ use tools::plain::plain_output;
 
 use crate::connection::{Age, BoundedLines, ConnectError, Connection, ServerLimits};
 use crate::entry::ServerEntry;
-use crate::expand::expand;
+use crate::expand::{ExpandError, expand};
+use crate::reach::places_of;
 
 /// Where and how a server runs.
 #[derive(Debug, Clone)]
@@ -109,20 +110,45 @@ fn prepared(
     variables: &BTreeMap<String, String>,
     place: ServerPlace<'_>,
 ) -> Result<(Vec<OsString>, ServiceOptions), ConnectError> {
-    let McpServer { command, args, env, cwd, .. } = &entry.server;
+    let McpServer { env, cwd, .. } = &entry.server;
     let expanded = |text: &String| {
         expand(text, &|name| variables.get(name).cloned())
             .map_err(|error| ConnectError::Start(error.to_string()))
     };
-    let words = [command].into_iter().chain(args);
-    let words: Vec<OsString> =
-        words.map(|word| expanded(word).map(Into::into)).collect::<Result<_, _>>()?;
+    let words = expanded_words(entry, variables);
+    let words = words.map_err(|error| ConnectError::Start(error.to_string()))?;
     let mut options = place.options;
+    if let Some(fence) = &mut options.fence {
+        fence.read.extend(seen_places(entry, variables, place.tree));
+    }
     let mut vars = options.env.vars.as_ref().clone();
     for (name, value) in env {
         vars.insert(name.clone(), expanded(value)?);
     }
     options.env = Environment { vars: Arc::new(vars) };
     options.cwd = options.cwd.join(expanded(cwd)?);
-    Ok((words, options))
+    Ok((words.into_iter().map(OsString::from).collect(), options))
+}
+
+fn expanded_words(
+    entry: &ServerEntry,
+    variables: &BTreeMap<String, String>,
+) -> Result<Vec<String>, ExpandError> {
+    let McpServer { command, args, .. } = &entry.server;
+    let words = [command].into_iter().chain(args);
+    words.map(|word| expand(word, &|name| variables.get(name).cloned())).collect()
+}
+
+/// Returns the places outside the tree that a program sees because its entry names them.
+pub(crate) fn seen_places(
+    entry: &ServerEntry,
+    variables: &BTreeMap<String, String>,
+    tree: &Path,
+) -> Vec<PathBuf> {
+    let Ok(words) = expanded_words(entry, variables) else { return Vec::new() };
+    let home = variables.get("HOME").map(PathBuf::from);
+    let mut places = places_of(words.iter().map(String::as_str), home.as_deref(), tree);
+    let expanded = |text: &String| expand(text, &|name| variables.get(name).cloned()).ok();
+    places.extend(entry.server.read.iter().filter_map(expanded).map(|it| tree.join(it)));
+    places
 }

@@ -1,7 +1,7 @@
 //! A question of a server to the user, in the middle of a call: one for each value that it wants.
 
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
 use toolbox::check_arguments;
 
@@ -29,35 +29,60 @@ pub(crate) async fn ask(
     };
     let Ok(schema) = serde_json::to_value(&requested_schema) else { return declined() };
     let fields = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
-    if fields.len() > max_questions {
+    let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    let is_required = |name: &String| required.iter().any(|it| it == name);
+    // Of a long form only what it needs is asked.
+    let is_asked = |name: &String| fields.len() <= max_questions || is_required(name);
+    if fields.keys().filter(|name| is_asked(name)).count() > max_questions {
         return declined();
     }
-    let mut values = Map::new();
+    let (mut values, mut answers) = (Map::new(), 0);
     for (name, field) in &fields {
-        let (reply, answer) = oneshot::channel();
-        let text = question(server, &message, name, field);
-        if asked.send(ServerQuestion { text, reply }).await.is_err() {
-            return declined();
+        let mut text = question(server, &message, name, field);
+        let mut value = None;
+        // A wrong answer is asked for once more.
+        for _ in 0..2 {
+            if !is_asked(name) {
+                break;
+            }
+            let (reply, answer) = oneshot::channel();
+            if asked.send(ServerQuestion { text: text.clone(), reply }).await.is_err() {
+                return declined();
+            }
+            let Ok(Some(answer)) = answer.await else { break };
+            answers += 1;
+            let said = value_of(answer.trim(), field);
+            let Err(why) = check_value(field, &said) else {
+                value = Some(said);
+                break;
+            };
+            text = format!(
+                "{}; the answer did not fit: {why}",
+                question(server, &message, name, field)
+            );
         }
-        let Ok(Some(answer)) = answer.await else { return declined() };
-        if !answer.trim().is_empty() {
-            values.insert(name.clone(), value_of(answer.trim(), field));
+        if let Some(value) = value.or_else(|| field.get("default").cloned()) {
+            values.insert(name.clone(), value);
         }
     }
     let values = Value::Object(values);
-    match check_arguments(&schema, &values) {
-        Ok(()) => ElicitResult::new(ElicitationAction::Accept).with_content(values),
-        Err(why) => {
-            tracing::warn!(server, why, "the answer to a server does not fit what it asked for");
-            declined()
-        }
+    // Whoever answers nothing declines.
+    if answers > 0 && check_arguments(&schema, &values).is_ok() {
+        return ElicitResult::new(ElicitationAction::Accept).with_content(values);
     }
+    declined()
+}
+
+/// Checks one value.
+fn check_value(field: &Value, value: &Value) -> Result<(), String> {
+    let schema = json!({ "type": "object", "properties": { "value": field } });
+    check_arguments(&schema, &json!({ "value": value }))
 }
 
 /// Returns the question for one value.
 fn question(server: &str, message: &str, name: &str, field: &Value) -> String {
     let text = |key: &str| field.get(key).and_then(Value::as_str);
-    let mut question = format!("The MCP server `{server}` asks: {message}\n{name}");
+    let mut question = format!("The MCP server `{server}` asks: {message} · {name}");
     if let Some(description) = text("description").or_else(|| text("title")) {
         question.push_str(&format!(": {description}"));
     }
@@ -119,8 +144,8 @@ mod tests {
         assert_eq!(
             questions,
             [
-                "The MCP server `tickets` asks: Who?\nage (a number)",
-                "The MCP server `tickets` asks: Who?\nkind (one of a, b)"
+                "The MCP server `tickets` asks: Who? · age (a number)",
+                "The MCP server `tickets` asks: Who? · kind (one of a, b)"
             ]
         );
     }
@@ -128,14 +153,36 @@ mod tests {
     #[tokio::test]
     async fn what_is_not_answered_or_does_not_fit_is_declined() {
         let age = || form(&json!({ "age": { "type": "integer" } }));
-        for answer in [None, Some(""), Some("old")] {
-            let (result, _) = answered(age(), &[answer]).await;
+        for answers in [&[None][..], &[Some(""), Some("")], &[Some("old"), Some("older")]] {
+            let (result, _) = answered(age(), answers).await;
             assert_eq!((result.action, result.content), (ElicitationAction::Decline, None));
         }
         let url = json!({ "mode": "url", "message": "Log in", "url": "https://evil", "elicitationId": "1" });
         assert_eq!(answered(url, &[]).await.0.action, ElicitationAction::Decline);
-        let many = json!({ "age": { "type": "integer" }, "b": { "type": "string" }, "c": { "type": "string" },
-            "d": { "type": "string" }, "e": { "type": "string" } });
-        assert_eq!(answered(form(&many), &[]).await.0.action, ElicitationAction::Decline);
+        let names = ["age", "b", "c", "d", "e"];
+        let wanted = names.map(|name| (name.to_owned(), json!({ "type": "string" })));
+        let schema =
+            json!({ "type": "object", "properties": Map::from_iter(wanted), "required": names });
+        let many = json!({ "mode": "form", "message": "Who?", "requestedSchema": schema });
+        assert_eq!(answered(many, &[]).await.0.action, ElicitationAction::Decline);
+    }
+
+    #[tokio::test]
+    async fn what_is_optional_may_be_left_out_and_a_wrong_answer_is_asked_for_again() {
+        let properties =
+            json!({ "age": { "type": "integer" }, "kind": { "type": "string", "default": "x" } });
+        let answers = [Some("old"), Some("42"), None];
+        let (result, questions) = answered(form(&properties), &answers).await;
+        assert_eq!(result.content, Some(json!({ "age": 42, "kind": "x" })));
+        assert!(
+            questions[1].contains("the answer did not fit: /value: want integer"),
+            "{questions:?}"
+        );
+        let many: Map<String, Value> =
+            (0..9).map(|n| (format!("f{n}"), json!({ "type": "string" }))).collect();
+        let mut many = Value::Object(many);
+        many["age"] = json!({ "type": "integer" });
+        let (result, questions) = answered(form(&many), &[Some("7")]).await;
+        assert_eq!((result.content, questions.len()), (Some(json!({ "age": 7 })), 1));
     }
 }

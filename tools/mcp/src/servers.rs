@@ -164,6 +164,11 @@ impl Servers {
         EntryDigest::of(entry, &self.0.workspace)
     }
 
+    /// Returns the places outside the workspace that a program sees because its entry names them. Blocks.
+    pub fn seen(&self, entry: &ServerEntry) -> Vec<PathBuf> {
+        program::seen_places(entry, &self.0.variables, &self.0.workspace)
+    }
+
     /// Returns the tools of the approved servers, without starting one. Blocks.
     pub fn usable(&self) -> UsableTools {
         let mut usable = UsableTools::default();

@@ -49,7 +49,7 @@ pub(super) async fn approve(desk: &McpDesk<'_>, args: &ApproveArgs) -> Result<()
             render::warn(warning);
         }
     }
-    for line in entry_lines(&entry, &digest) {
+    for line in entry_lines(desk, &entry, &digest) {
         render::warn(&line);
     }
     if args.network && !entry.server.network {
@@ -129,6 +129,9 @@ impl McpDesk<'_> {
 /// Checks that what a flag names is there.
 fn check_names(named: &[String], tools: &[ToolDefinition], flag: &str) -> Result<(), CliError> {
     let is_there = |name: &&String| tools.iter().any(|tool| matches_pattern(name, &tool.name));
+    if tools.is_empty() {
+        return Ok(());
+    }
     match named.iter().find(|name| !is_there(name)) {
         None => Ok(()),
         Some(name) => {

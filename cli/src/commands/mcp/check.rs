@@ -15,7 +15,9 @@ pub(super) async fn check(desk: &McpDesk<'_>, name: Option<&str>) -> Result<Exit
     let entries = if let Some(name) = name {
         vec![desk.entry(name)?]
     } else {
-        let is_approved = |entry: &ServerEntry| desk.servers.approval(entry).is_ok();
+        // Also those whose approval no longer holds.
+        let approvals = desk.servers.approvals();
+        let is_approved = |entry: &ServerEntry| approvals.knows(&entry.name).unwrap_or(true);
         let entries = desk.entries()?.into_iter().filter(|entry| !entry.server.disabled);
         entries.filter(is_approved).collect()
     };

@@ -30,6 +30,9 @@ pub(super) struct AddArgs {
     /// The program's working directory, relative to the workspace.
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
+    /// A further directory that the program sees; what its words name by an absolute path, it sees anyway. May be repeated.
+    #[arg(long, value_name = "DIR")]
+    read: Vec<String>,
     /// Let the program reach the network.
     #[arg(long)]
     network: bool,
@@ -49,11 +52,12 @@ fn pair(text: &str) -> Result<(String, String), &'static str> {
 
 /// Adds an entry.
 pub(super) fn add(desk: &McpDesk<'_>, args: &AddArgs) -> Result<(), CliError> {
-    let AddArgs { name, env, header, cwd, network, project, target } = args;
+    let AddArgs { name, env, header, cwd, read, network, project, target } = args;
     let mut server = McpServer {
         env: env.iter().cloned().collect(),
         headers: header.iter().cloned().collect(),
         cwd: cwd.clone().unwrap_or_default(),
+        read: read.clone(),
         network: *network,
         ..McpServer::default()
     };
@@ -66,7 +70,7 @@ pub(super) fn add(desk: &McpDesk<'_>, args: &AddArgs) -> Result<(), CliError> {
         [] => {}
     }
     let origin = if *project { EntryOrigin::Project } else { EntryOrigin::User };
-    let entry = ServerEntry { name: name.clone(), origin, server };
+    let entry = ServerEntry { name: name.clone(), origin, server, fault: None };
     entry.endpoint().map_err(|error| CliError::caused(CliErrorKind::Usage, &error))?;
     let is_there = |it: &ServerEntry| it.name == *name && it.origin == origin;
     if desk.entries()?.iter().any(is_there) {

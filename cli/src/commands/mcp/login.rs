@@ -43,7 +43,7 @@ pub(super) async fn login(desk: &McpDesk<'_>, args: &LoginArgs) -> Result<(), Cl
             .hint("without one, log in with a code for another device: --device"));
     }
     if entry.origin == EntryOrigin::Project && desk.servers.approval(&entry).is_err() {
-        for line in entry_lines(&entry, &desk.servers.digest(&entry)) {
+        for line in entry_lines(desk, &entry, &desk.servers.digest(&entry)) {
             render::warn(&line);
         }
         desk.confirm(args.yes, &args.name, "Connect to it?").await?;

@@ -59,7 +59,7 @@ pub(super) fn get(desk: &McpDesk<'_>, name: &str) -> Result<(), CliError> {
         }));
         return Ok(());
     }
-    for line in entry_lines(&entry, &digest) {
+    for line in entry_lines(desk, &entry, &digest) {
         render::print_line(&line);
     }
     render::print_line(&format!("  state      {}", state.words()));
@@ -104,7 +104,11 @@ pub(super) fn tools(desk: &McpDesk<'_>, name: &str) -> Result<(), CliError> {
 }
 
 /// Describes an entry: what is started or called, with what, and what the approval holds for.
-pub(super) fn entry_lines(entry: &ServerEntry, digest: &EntryDigest) -> Vec<String> {
+pub(super) fn entry_lines(
+    desk: &McpDesk<'_>,
+    entry: &ServerEntry,
+    digest: &EntryDigest,
+) -> Vec<String> {
     let server = &entry.server;
     let is_program = !server.command.is_empty();
     let mut lines = vec![format!("MCP server `{}` of {}", entry.name, entry.origin)];
@@ -119,6 +123,12 @@ pub(super) fn entry_lines(entry: &ServerEntry, digest: &EntryDigest) -> Vec<Stri
     }
     if is_program {
         lines.push(format!("  network    {}", if server.network { "yes" } else { "no" }));
+        for place in desk.servers.seen(entry) {
+            lines.push(format!("  sees       {}", render::harmless(&place.display().to_string())));
+        }
+        lines.push(
+            "  writes     are discarded, in the workspace and in your home directory".to_owned(),
+        );
         for file in &digest.files {
             lines.push(format!("  pinned     {}", render::harmless(&file.path)));
         }
