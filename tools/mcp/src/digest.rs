@@ -1,10 +1,10 @@
 //! The digest of an entry: of what is written, and of the files that it names by a path. Reads these files.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use config::McpServer;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use tools::regular;
 use tree::FileHash;
 
@@ -34,45 +34,24 @@ pub struct PinnedFile {
 impl EntryDigest {
     /// Reads the files that an entry names, relative to the workspace.
     pub fn of(entry: &ServerEntry, workspace: &Path) -> Self {
-        let McpServer {
-            command,
-            args,
-            env,
-            cwd,
-            url,
-            headers,
-            network,
-            client_id,
-            scopes,
-            read,
-            ..
-        } = &entry.server;
+        let McpServer { command, args, cwd, .. } = &entry.server;
         let base = workspace.join(cwd);
         let words = [command].into_iter().chain(args);
         let files: Vec<PinnedFile> = words.filter_map(|word| pinned(word, &base)).collect();
-        // Each part is preceded by its length, so that no two entries have the same text.
-        let mut text = String::new();
-        let mut add = |part: &str| {
-            // Writing to a string does not fail.
-            write!(text, "{}:{part}", part.len()).ok();
-        };
-        let network = if *network { "network" } else { "" };
-        [command, cwd, url, network, client_id].into_iter().for_each(&mut add);
-        for words in [args, scopes, read] {
-            add(&words.len().to_string());
-            for word in words {
-                add(word);
-            }
-        }
-        for table in [env, headers] {
-            add(&table.len().to_string());
-            table.iter().flat_map(|(name, value)| [name, value]).for_each(|it| add(it));
-        }
-        for PinnedFile { path, hash } in &files {
-            add(path);
-            add(hash);
-        }
-        Self { hash: FileHash::of(text.as_bytes()).to_string(), files }
+        let hashed = json!({ "server": what_is_started(&entry.server), "files": files });
+        Self { hash: FileHash::of(hashed.to_string().as_bytes()).to_string(), files }
+    }
+}
+
+/// Returns an entry without what changes only when and how long it is used.
+fn what_is_started(server: &McpServer) -> McpServer {
+    McpServer {
+        disabled: false,
+        required: false,
+        start_timeout_seconds: None,
+        call_timeout_seconds: None,
+        max_call_seconds: None,
+        ..server.clone()
     }
 }
 
@@ -122,6 +101,9 @@ mod tests {
             server: McpServer { network: true, ..plain.server.clone() },
             ..plain.clone()
         }));
+        let waits =
+            McpServer { call_timeout_seconds: Some(1), required: true, ..plain.server.clone() };
+        assert_eq!(digest(&ServerEntry { server: waits, ..plain.clone() }), before);
         seen.push(digest(&entry("python3", &["tools/server.pya"])));
         seen.push(digest(&entry("python3", &["tools/server.py", "", "a"])));
         fs::write(home.path().join("tools/server.py"), "two").unwrap();
