@@ -12,7 +12,7 @@ use facts::words::{LackingServer, ToolCallEnd};
 use futures_util::future::BoxFuture;
 use mcp::{CallListener, CallOutcome, ServerCall, ServerPlace, UnusableServer, UsableTools};
 use model::AgentRole;
-use policy::ToolKind;
+use policy::{Act, Confinement, Stage, ToolKind, Verdict};
 use sandbox::{Degree, Network};
 use search::{BYTES_PER_TOKEN, estimate_tokens};
 use serde_json::{Map, Value};
@@ -25,6 +25,7 @@ use crate::looks::look_result::LookResult;
 use crate::run::Run;
 use crate::run::command_runner::{CommandPlace, CommandRunner};
 use crate::run::effect::{Effect, Position, Trace};
+use crate::run::server_tools::kind_of;
 use crate::talk::asking_user;
 use crate::talk::prompts::Prompt;
 
@@ -122,7 +123,7 @@ pub fn with_server_tools(run: &Run, role: AgentRole, instructions: String) -> St
     let mut list = lines.join("\n");
     if list.len() > room {
         list = mcp::catalogue(&tools, room);
-        list.push_str("NEED_TOOL|tool.find|{\"words\": \"…\"} tells the arguments of these.");
+        list.push_str(&run.prompts().render(Prompt::ServerToolsFind, &[]));
     }
     let tools = run.prompts().render(Prompt::ServerTools, &[("tools", &list.trim_end())]);
     format!("{}\n\n{}", instructions.trim_end(), tools.trim_end())
@@ -153,12 +154,11 @@ pub(crate) async fn call_server_tool(
         Ok(arguments) => arguments,
         Err(error) => return nothing(format!("the arguments are no JSON object: {error}")),
     };
-    let kind = match (tool.reads, tool.destroys) {
-        (true, _) => ToolKind::Reading,
-        (false, false) => ToolKind::Changing,
-        (false, true) => ToolKind::Destroying,
-    };
-    if kind != ToolKind::Reading {
+    let kind = kind_of(&tool);
+    let rules = &run.terms.rules;
+    let verdict = rules.decide(Stage::Planning, Act::Tool(kind), Confinement::Full);
+    // Lanes may call what only reads, and have no user to ask about the rest.
+    if !(kind == ToolKind::Reading && verdict == Verdict::Allow) {
         let shown = format!("{} {} {masked}", tool.server, tool.tool);
         if let Err(denied) = sources.commands.workspace.permit_tool(kind, shown).await {
             return nothing(denied.why.to_string());
@@ -178,9 +178,6 @@ pub(crate) async fn call_server_tool(
         ToolCallEnd::Refused | ToolCallEnd::Unknown => LookResult::Nothing(text),
     })
 }
-
-/// What is added to the answer of a tool that may have written files.
-const DISCARDED: &str = "\n[files that this server wrote in the workspace are discarded]";
 
 struct Calling<'c> {
     commands: &'c CommandRunner,
@@ -229,11 +226,13 @@ impl Effect for Calling<'_> {
             self.call(run).await
         };
         let (end, text) = match outcome {
-            CallOutcome::Answered { text, failed: false } => {
+            CallOutcome::Answered { mut text, failed: false } => {
                 // "Written" is true for the server only.
-                let is_confined = run.confinement().await.degree() != Degree::None;
-                let note = if self.tool.reads || !is_confined { "" } else { DISCARDED };
-                (ToolCallEnd::Answered, text + note)
+                if !self.tool.reads && run.confinement().await.degree() != Degree::None {
+                    let note = run.prompts().render(Prompt::ServerDiscards, &[]);
+                    text = format!("{text}\n{}", note.trim_end());
+                }
+                (ToolCallEnd::Answered, text)
             }
             CallOutcome::Answered { text, failed: true } => (ToolCallEnd::Failed, text),
             CallOutcome::Refused(why) => (ToolCallEnd::Refused, why),
@@ -275,7 +274,7 @@ impl Calling<'_> {
         let call = ServerCall {
             tool: self.tool,
             arguments: self.arguments.clone(),
-            place: ServerPlace { tree: root, options },
+            place: ServerPlace::new(options),
         };
         run.publisher.show_wait(format!("{server}: {}", self.tool.tool));
         let mut hearing = Hearing { run, role: self.role, server };

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use mcp::Servers;
 use model::AgentRole;
+use policy::ToolKind;
 use toolbox::ServerTool;
 
 /// The servers of a session, and the tools that a request has found. Cheap to clone.
@@ -50,6 +51,15 @@ impl ServerTools {
     pub(crate) fn of(&self, role: AgentRole) -> Vec<ServerTool> {
         let found = self.found.get().map(Vec::as_slice).unwrap_or_default();
         found.iter().filter(|tool| may_call(role, tool)).cloned().collect()
+    }
+}
+
+/// Returns what a tool is for the rules. That it only reads is the word of the user, that it destroys that of its server.
+pub(crate) const fn kind_of(tool: &ServerTool) -> ToolKind {
+    match (tool.reads, tool.destroys) {
+        (true, _) => ToolKind::Reading,
+        (false, false) => ToolKind::Changing,
+        (false, true) => ToolKind::Destroying,
     }
 }
 

@@ -31,6 +31,13 @@ pub struct ServerApproval {
     pub tools: Vec<Pin>,
 }
 
+impl ServerApproval {
+    /// Returns true if it is of this server with this entry.
+    pub(crate) fn holds_for(&self, server: &str, digest: &EntryDigest) -> bool {
+        self.server == server && self.digest.hash == digest.hash
+    }
+}
+
 /// A tool as it was approved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pin {
@@ -76,25 +83,21 @@ impl Approvals {
         Self { path: dir.join("mcp-approvals.json") }
     }
 
-    /// Returns the approval that holds for an entry.
-    pub fn find(
-        &self,
-        server: &str,
-        digest: &EntryDigest,
-    ) -> Result<Option<ServerApproval>, ApprovalError> {
-        let is_it = |it: &ServerApproval| it.server == server && it.digest.hash == digest.hash;
-        Ok(self.all()?.into_iter().find(is_it))
-    }
-
-    /// Returns true if a server of this name was approved with another entry.
-    pub fn knows(&self, server: &str) -> Result<bool, ApprovalError> {
-        Ok(self.all()?.iter().any(|it| it.server == server))
+    /// Returns all approvals; none if there is no file yet.
+    pub fn read(&self) -> Result<Vec<ServerApproval>, ApprovalError> {
+        let text = match regular::read_text(&self.path, MAX_BYTES) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(ApprovalError::Io { path: self.name(), error }),
+        };
+        let form = |error| ApprovalError::Form { path: self.name(), error };
+        serde_json::from_str(&text).map_err(form)
     }
 
     /// Records an approval. It takes the place of an earlier one of the same entry.
     pub fn add(&self, approval: ServerApproval) -> Result<(), ApprovalError> {
-        let mut all = self.all()?;
-        all.retain(|it| it.server != approval.server || it.digest.hash != approval.digest.hash);
+        let mut all = self.read()?;
+        all.retain(|it| !it.holds_for(&approval.server, &approval.digest));
         let of_name = all.iter().filter(|it| it.server == approval.server).count();
         let mut too_many = (of_name + 1).saturating_sub(MAX_OF_A_NAME);
         all.retain(|it| {
@@ -108,7 +111,7 @@ impl Approvals {
 
     /// Removes the approvals of a server. Returns true if there were some.
     pub fn remove(&self, server: &str) -> Result<bool, ApprovalError> {
-        let mut all = self.all()?;
+        let mut all = self.read()?;
         let before = all.len();
         all.retain(|it| it.server != server);
         let removed = all.len() < before;
@@ -116,16 +119,6 @@ impl Approvals {
             self.write(&all)?;
         }
         Ok(removed)
-    }
-
-    fn all(&self) -> Result<Vec<ServerApproval>, ApprovalError> {
-        let text = match regular::read_text(&self.path, MAX_BYTES) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(ApprovalError::Io { path: self.name(), error }),
-        };
-        let form = |error| ApprovalError::Form { path: self.name(), error };
-        serde_json::from_str(&text).map_err(form)
     }
 
     /// Writes the file beside its place and moves it there, so that it is never half written.
@@ -159,17 +152,20 @@ mod tests {
     fn an_approval_holds_for_one_entry() {
         let home = tempfile::tempdir().unwrap();
         let approvals = Approvals::in_dir(&home.path().join("state"));
-        let of = |hash: &str| EntryDigest { hash: hash.into(), files: Vec::new() };
-        assert!(approvals.find("a", &of("1")).unwrap().is_none());
+        let find = |server: &str, hash: &str| {
+            let digest = EntryDigest { hash: hash.into(), files: Vec::new() };
+            approvals.read().unwrap().into_iter().find(|it| it.holds_for(server, &digest))
+        };
+        assert!(find("a", "1").is_none());
         approvals.add(approval("a", "1")).unwrap();
         approvals.add(approval("a", "2")).unwrap();
         approvals.add(approval("b", "1")).unwrap();
         approvals.add(ServerApproval { network: true, ..approval("a", "1") }).unwrap();
-        assert!(approvals.find("a", &of("1")).unwrap().unwrap().network);
-        assert!(!approvals.find("a", &of("2")).unwrap().unwrap().network);
-        assert!(approvals.find("a", &of("3")).unwrap().is_none() && approvals.knows("a").unwrap());
-        assert!(approvals.remove("a").unwrap() && !approvals.knows("a").unwrap());
-        assert!(approvals.find("b", &of("1")).unwrap().is_some());
+        assert!(find("a", "1").unwrap().network);
+        assert!(!find("a", "2").unwrap().network);
+        assert!(find("a", "3").is_none());
+        assert!(approvals.remove("a").unwrap() && find("a", "2").is_none());
+        assert!(find("b", "1").is_some());
     }
 
     #[test]
@@ -179,10 +175,10 @@ mod tests {
         for number in 0..MAX_OF_A_NAME + 5 {
             approvals.add(approval("a", &number.to_string())).unwrap();
         }
-        assert_eq!(approvals.all().unwrap().len(), MAX_OF_A_NAME);
-        assert_eq!(approvals.all().unwrap()[0].digest.hash, "5");
+        assert_eq!(approvals.read().unwrap().len(), MAX_OF_A_NAME);
+        assert_eq!(approvals.read().unwrap()[0].digest.hash, "5");
         std::fs::write(home.path().join("mcp-approvals.json"), "{").unwrap();
-        let error = approvals.knows("a").unwrap_err().to_string();
+        let error = approvals.read().unwrap_err().to_string();
         assert!(error.contains("mcp-approvals.json is damaged"), "{error}");
     }
 }

@@ -253,7 +253,7 @@ impl FakeSession {
         self.servers.entry("fake").unwrap()
     }
 
-    fn place(&self) -> ServerPlace<'_> {
+    fn place(&self) -> ServerPlace {
         let tree: &Path = self.home.path();
         let options = ServiceOptions {
             cwd: tree.to_owned(),
@@ -263,7 +263,7 @@ impl FakeSession {
             kill_grace: Duration::from_millis(10),
             keep_stderr_bytes: 1000,
         };
-        ServerPlace { tree, options }
+        ServerPlace::new(options)
     }
 
     /// Returns the tools that the server has.
@@ -295,14 +295,14 @@ impl FakeSession {
         let usable = self.servers.usable();
         let tool = usable.tools.first().unwrap();
         let call = ServerCall { tool, arguments: Map::new(), place: self.place() };
-        self.servers.call(&self.settings, call, &mut Nobody).await
+        self.servers.call(&self.settings, call, &mut Silent).await
     }
 }
 
 /// Answers nothing.
-struct Nobody;
+struct Silent;
 
-impl CallListener for Nobody {
+impl CallListener for Silent {
     fn answer(&mut self, _: String) -> BoxFuture<'_, Option<String>> {
         Box::pin(std::future::ready(None))
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use config::McpServer;
 use sandbox::Network;
-use shell::{Environment, Exit, Service, ServiceOptions, start_service};
+use shell::{CommandConfinement, Environment, Exit, Service, ServiceOptions, start_service};
 use tools::plain::plain_output;
 
 use crate::connection::{Age, BoundedLines, ConnectError, Connection, ServerLimits};
@@ -16,24 +16,29 @@ use crate::entry::ServerEntry;
 use crate::expand::{ExpandError, expand};
 use crate::reach::places_of;
 
-/// Where and how a server runs.
+/// Where a server runs, and how programs are started there: their working directory is the tree.
 #[derive(Debug, Clone)]
-pub struct ServerPlace<'p> {
-    /// The tree.
-    pub tree: &'p Path,
-    /// How programs are started there.
-    pub options: ServiceOptions,
-}
+pub struct ServerPlace(ServiceOptions);
 
-impl ServerPlace<'_> {
-    pub(crate) const fn tree(&self) -> &Path {
-        self.tree
+impl ServerPlace {
+    /// Wraps how programs are started in a tree.
+    pub const fn new(options: ServiceOptions) -> Self {
+        Self(options)
+    }
+
+    pub(crate) fn tree(&self) -> &Path {
+        &self.0.cwd
+    }
+
+    /// Returns the confinement of programs, if there is one.
+    pub const fn fence(&self) -> Option<&CommandConfinement> {
+        self.0.fence.as_ref()
     }
 
     /// Gives the network, or takes it.
     #[must_use]
     pub fn with_network(mut self, network: bool) -> Self {
-        if let Some(fence) = &mut self.options.fence {
+        if let Some(fence) = &mut self.0.fence {
             fence.network = if network { Network::Host } else { Network::Own };
         }
         self
@@ -55,7 +60,7 @@ pub(crate) async fn connect(
     entry: &ServerEntry,
     limits: ServerLimits,
     variables: &BTreeMap<String, String>,
-    place: ServerPlace<'_>,
+    place: ServerPlace,
 ) -> Result<(Connection, ServerProgram), ConnectError> {
     let (words, options) = prepared(entry, variables, place)?;
     let mut age = Age::Handshake;
@@ -108,7 +113,7 @@ const TO_END: Duration = Duration::from_secs(1);
 fn prepared(
     entry: &ServerEntry,
     variables: &BTreeMap<String, String>,
-    place: ServerPlace<'_>,
+    place: ServerPlace,
 ) -> Result<(Vec<OsString>, ServiceOptions), ConnectError> {
     let McpServer { env, cwd, .. } = &entry.server;
     let expanded = |text: &String| {
@@ -117,9 +122,10 @@ fn prepared(
     };
     let words = expanded_words(entry, variables);
     let words = words.map_err(|error| ConnectError::Start(error.to_string()))?;
-    let mut options = place.options;
+    let seen = seen_places(entry, variables, place.tree());
+    let ServerPlace(mut options) = place;
     if let Some(fence) = &mut options.fence {
-        fence.read.extend(seen_places(entry, variables, place.tree));
+        fence.read.extend(seen);
     }
     let mut vars = options.env.vars.as_ref().clone();
     for (name, value) in env {

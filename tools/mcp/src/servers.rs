@@ -35,8 +35,6 @@ pub struct UsableTools {
 /// A server that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnusableServer {
-    /// Its name.
-    pub name: String,
     /// The reason.
     pub why: String,
     /// Whether nothing may be done without it.
@@ -109,7 +107,7 @@ pub struct ServerCall<'c> {
     /// The arguments.
     pub arguments: Map<String, Value>,
     /// Where the server runs.
-    pub place: ServerPlace<'c>,
+    pub place: ServerPlace,
 }
 
 impl Servers {
@@ -175,19 +173,24 @@ impl Servers {
         let entries = match self.entries() {
             Ok(entries) => entries,
             Err(error) => {
-                let (name, why) = (".mcp.json".to_owned(), error.to_string());
-                usable.unusable.push(UnusableServer { name, why, required: false });
+                usable.unusable.push(UnusableServer { why: error.to_string(), required: false });
                 return usable;
             }
         };
+        let approved = self.approvals().read();
         for entry in entries.into_iter().filter(|entry| !entry.server.disabled) {
-            match self.approval(&entry) {
+            let approval = match &approved {
+                Ok(approved) => {
+                    self.approval_in(approved, &entry).map_err(|error| error.to_string())
+                }
+                Err(error) => Err(error.to_string()),
+            };
+            match approval {
                 Ok(approval) => usable.tools.extend(offered(&approval)),
-                Err(error) => usable.unusable.push(UnusableServer {
-                    name: entry.name,
-                    why: error.to_string(),
-                    required: entry.server.required,
-                }),
+                Err(why) => {
+                    let required = entry.server.required;
+                    usable.unusable.push(UnusableServer { why, required });
+                }
             }
         }
         usable
@@ -195,13 +198,21 @@ impl Servers {
 
     /// Returns the approval of a server. Blocks.
     pub fn approval(&self, entry: &ServerEntry) -> Result<ServerApproval, McpServerError> {
+        self.approval_in(&self.approvals().read()?, entry)
+    }
+
+    fn approval_in(
+        &self,
+        approved: &[ServerApproval],
+        entry: &ServerEntry,
+    ) -> Result<ServerApproval, McpServerError> {
         let name = || entry.name.clone();
         entry.endpoint().map_err(|error| McpServerError::Entry(name(), error.to_string()))?;
-        let approvals = &self.0.approvals;
-        if let Some(approval) = approvals.find(&entry.name, &self.digest(entry))? {
-            return Ok(approval);
+        let digest = self.digest(entry);
+        if let Some(approval) = approved.iter().find(|it| it.holds_for(&entry.name, &digest)) {
+            return Ok(approval.clone());
         }
-        let why = if approvals.knows(&entry.name)? {
+        let why = if approved.iter().any(|it| it.server == entry.name) {
             "differs from what you approved, or a file that it names does"
         } else {
             "is not approved"
@@ -214,7 +225,7 @@ impl Servers {
         &self,
         settings: &Mcp,
         entry: &ServerEntry,
-        place: ServerPlace<'_>,
+        place: ServerPlace,
     ) -> Result<Vec<ToolDefinition>, McpServerError> {
         let failed = |error| McpServerError::Connect(entry.name.clone(), error);
         let (connection, program) = self.connect(settings, entry, place).await.map_err(failed)?;
@@ -326,7 +337,7 @@ impl Servers {
         settings: &Mcp,
         running: &mut Running,
         tool: &ServerTool,
-        place: ServerPlace<'_>,
+        place: ServerPlace,
     ) -> Result<Pin, String> {
         let (servers, name) = (self.clone(), tool.server.clone());
         let approved = tools::blocking::on_a_thread(move || {
@@ -399,7 +410,7 @@ impl Servers {
         &self,
         settings: &Mcp,
         entry: &ServerEntry,
-        place: ServerPlace<'_>,
+        place: ServerPlace,
     ) -> Result<(Connection, Option<ServerProgram>), ConnectError> {
         let limits = limits(settings, &entry.server);
         let endpoint = entry.endpoint();

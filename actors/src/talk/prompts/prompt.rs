@@ -119,8 +119,12 @@ prompts! {
     ServerTools = "server_tools",
     /// Lists tools of servers whose definitions are not offered.
     ServerCatalogue = "server_catalogue",
+    /// Says how to find the arguments of tools that are listed without them, in lines of text.
+    ServerToolsFind = "server_tools_find",
     /// The answer of a server's tool.
     ServerAnswer = "server_answer",
+    /// Says that what a server's tool wrote in the workspace is not kept.
+    ServerDiscards = "server_discards",
     /// Tells a role that it may not ask the user.
     AskNotHere = "ask_not_here",
     /// Tells a role that the user will not be asked again.

@@ -41,7 +41,7 @@ pub(super) async fn approve(desk: &McpDesk<'_>, args: &ApproveArgs) -> Result<()
     let is_program = !entry.server.command.is_empty();
     let network = entry.server.network || args.network;
     let place = desk.place()?.with_network(network);
-    if let (true, Some(fence)) = (is_program, &place.options.fence) {
+    if let (true, Some(fence)) = (is_program, place.fence()) {
         let sandbox = std::sync::Arc::clone(&fence.sandbox);
         let level = tokio::task::spawn_blocking(move || sandbox.level()).await;
         let level = level.map_err(|error| CliError::caused(CliErrorKind::Internal, &error))?;

@@ -16,8 +16,12 @@ pub(super) async fn check(desk: &McpDesk<'_>, name: Option<&str>) -> Result<Exit
         vec![desk.entry(name)?]
     } else {
         // Also those whose approval no longer holds.
-        let approvals = desk.servers.approvals();
-        let is_approved = |entry: &ServerEntry| approvals.knows(&entry.name).unwrap_or(true);
+        let approved = desk.servers.approvals().read();
+        let is_approved = |entry: &ServerEntry| match &approved {
+            Ok(approved) => approved.iter().any(|it| it.server == entry.name),
+            // Each tells then why.
+            Err(_) => true,
+        };
         let entries = desk.entries()?.into_iter().filter(|entry| !entry.server.disabled);
         entries.filter(is_approved).collect()
     };

@@ -41,7 +41,7 @@ impl<'d> McpDesk<'d> {
     }
 
     /// Returns where and how a server is started outside a session.
-    pub(super) fn place(&self) -> Result<ServerPlace<'_>, CliError> {
+    pub(super) fn place(&self) -> Result<ServerPlace, CliError> {
         let config = &self.settings.config;
         let fence = fence(self.around, &self.settings, &self.workspace)?;
         let options = ServiceOptions {
@@ -52,7 +52,7 @@ impl<'d> McpDesk<'d> {
             kill_grace: Duration::from_millis(config.commands.kill_grace_ms),
             keep_stderr_bytes: config.commands.output_journal_bytes,
         };
-        Ok(ServerPlace { tree: &self.workspace, options })
+        Ok(ServerPlace::new(options))
     }
 }
 
