@@ -29,7 +29,7 @@ pub use definition::{ToolDefinition, ToolDrift, ToolHints, drift};
 pub use digest::{EntryDigest, PinnedFile};
 pub use entry::{Endpoint, EntryError, EntryOrigin, ServerEntry};
 pub use expand::{ExpandError, expand};
-pub use mcp_json::McpJsonError;
+pub use mcp_json::{McpJsonError, McpJsonUnchanged, change_mcp_json};
 pub use oauth::{
     AskedOfDevice, AskedOfUser, Login, LoginError, NoTokens, RedirectListener, TokenStore,
 };

@@ -1,12 +1,13 @@
-//! `.mcp.json`, which other agents read too: its servers, and those of the user. Pure, but for reading the file.
+//! `.mcp.json`, which other agents read too: its servers, and those of the user. Pure, but for reading and writing the file.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io;
 use std::path::Path;
 
 use config::McpServer;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use thiserror::Error;
 use tools::regular;
 
@@ -30,6 +31,14 @@ pub enum McpJsonError {
     /// It is not of the known form.
     #[error(".mcp.json is not read: {0}")]
     Form(#[from] serde_json::Error),
+}
+
+/// Why the file cannot be changed.
+#[derive(Debug, Error)]
+#[error("cannot change {path}: {why}")]
+pub struct McpJsonUnchanged {
+    path: String,
+    why: String,
 }
 
 /// The file. Fields of others are ignored.
@@ -74,6 +83,33 @@ pub(crate) fn read_mcp_json(workspace: &Path) -> Result<Vec<ServerEntry>, McpJso
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Changes the servers in a workspace's `.mcp.json`, and keeps the rest of the file. Nothing is written if `change` returns
+/// false.
+pub fn change_mcp_json(
+    workspace: &Path,
+    change: impl FnOnce(&mut Map<String, Value>) -> bool,
+) -> Result<(), McpJsonUnchanged> {
+    let path = workspace.join(FILE);
+    let failed = |error: &dyn std::fmt::Display| McpJsonUnchanged {
+        path: path.display().to_string(),
+        why: error.to_string(),
+    };
+    let text = match regular::read_text(&path, MAX_BYTES) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => "{}".to_owned(),
+        Err(error) => return Err(failed(&error)),
+    };
+    let mut file: Map<String, Value> =
+        serde_json::from_str(&text).map_err(|error| failed(&error))?;
+    let servers = file.entry("mcpServers").or_insert_with(|| json!({}));
+    let servers = servers.as_object_mut().ok_or_else(|| failed(&"`mcpServers` is no object"))?;
+    if change(servers) {
+        let text = serde_json::to_string_pretty(&file).map_err(|error| failed(&error))? + "\n";
+        fs::write(&path, text).map_err(|error| failed(&error))?;
+    }
+    Ok(())
 }
 
 fn parse_mcp_json(text: &str) -> Result<Vec<ServerEntry>, McpJsonError> {

@@ -1,16 +1,12 @@
 //! Adds and removes entries: in the user's configuration, or in the workspace's `.mcp.json`.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
-use std::path::PathBuf;
 
 use clap::Args;
 use config::McpServer;
 use front::error::{CliError, CliErrorKind};
-use mcp::{EntryOrigin, ServerEntry};
-use serde_json::{Map, Value, json};
-use tools::regular;
+use mcp::{EntryOrigin, McpJsonUnchanged, ServerEntry, change_mcp_json};
+use serde_json::{Value, json};
 
 use super::desk::McpDesk;
 use crate::commands::config::{put_all, take_out};
@@ -80,10 +76,11 @@ pub(super) fn add(desk: &McpDesk<'_>, args: &AddArgs) -> Result<(), CliError> {
             .hint(format!("to replace it, first: deepseek mcp remove {name}{hint}")));
     }
     if *project {
-        change_file(desk, |servers| {
+        let added = change_mcp_json(&desk.workspace, |servers| {
             servers.insert(name.clone(), as_json(&entry.server));
             true
-        })?;
+        });
+        added.map_err(|error| not_changed(&error))?;
     } else {
         put_all(desk.around, desk.global, &format!("mcp.servers.{name}"), &as_toml(&entry.server))?;
     }
@@ -106,7 +103,8 @@ pub(super) fn remove(desk: &McpDesk<'_>, name: &str, project: bool) -> Result<()
         .hint("`deepseek mcp list` shows where each is written"));
     }
     if project {
-        change_file(desk, |servers| servers.remove(name).is_some())?;
+        let removed = change_mcp_json(&desk.workspace, |servers| servers.remove(name).is_some());
+        removed.map_err(|error| not_changed(&error))?;
     } else {
         take_out(desk.around, desk.global, &format!("mcp.servers.{name}"))?;
     }
@@ -116,30 +114,8 @@ pub(super) fn remove(desk: &McpDesk<'_>, name: &str, project: bool) -> Result<()
     Ok(())
 }
 
-/// Changes the servers in the workspace's `.mcp.json`, and keeps the rest of the file.
-fn change_file(
-    desk: &McpDesk<'_>,
-    change: impl FnOnce(&mut Map<String, Value>) -> bool,
-) -> Result<(), CliError> {
-    const MAX_BYTES: u64 = 1 << 20;
-    let path: PathBuf = desk.workspace.join(".mcp.json");
-    let failed = |error: &dyn std::fmt::Display| {
-        CliError::new(CliErrorKind::Usage, format!("cannot change {}: {error}", path.display()))
-    };
-    let text = match regular::read_text(&path, MAX_BYTES) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => "{}".to_owned(),
-        Err(error) => return Err(failed(&error)),
-    };
-    let mut file: Map<String, Value> =
-        serde_json::from_str(&text).map_err(|error| failed(&error))?;
-    let servers = file.entry("mcpServers").or_insert_with(|| json!({}));
-    let servers = servers.as_object_mut().ok_or_else(|| failed(&"`mcpServers` is no object"))?;
-    if change(servers) {
-        let text = serde_json::to_string_pretty(&file).map_err(|error| failed(&error))? + "\n";
-        fs::write(&path, text).map_err(|error| failed(&error))?;
-    }
-    Ok(())
+fn not_changed(error: &McpJsonUnchanged) -> CliError {
+    CliError::caused(CliErrorKind::Usage, error)
 }
 
 /// Returns an entry as other agents write it.
