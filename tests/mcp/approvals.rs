@@ -153,7 +153,6 @@ fn servers_are_added_to_either_file_and_removed_with_their_approvals() {
         "{}",
         gone.stderr
     );
-    world.project.write("server/tools.json", tools_json(&["add"]));
 }
 
 #[test]

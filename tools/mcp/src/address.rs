@@ -235,7 +235,7 @@ impl Caller {
         let mut token = self.token().await?;
         let mut may_renew = true;
         loop {
-            let bearer = token.as_ref().map(|token| token.expose().to_owned());
+            let bearer = bearer(token.as_ref());
             let (uri, message) = (Arc::clone(&uri), message.clone());
             let (session, headers) = (session.clone(), headers.clone());
             let client = &route.client;
@@ -339,6 +339,11 @@ impl Caller {
     }
 }
 
+/// Returns a token as the transport wants it.
+fn bearer(token: Option<&Secret>) -> Option<String> {
+    token.map(|token| token.expose().to_owned())
+}
+
 /// Returns the status with which a server refused, if it did.
 fn refused_with(error: &HttpError<reqwest::Error>) -> Option<u16> {
     match error {
@@ -406,7 +411,7 @@ impl StreamableHttpClient for Caller {
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), HttpError<HttpFailure>> {
-        let bearer = self.token().await?.map(|token| token.expose().to_owned());
+        let bearer = bearer(self.token().await?.as_ref());
         let deleted = self.0.route.client.delete_session(uri, session, bearer, headers).await;
         deleted.map_err(|error| self.in_words(error))
     }
@@ -419,7 +424,7 @@ impl StreamableHttpClient for Caller {
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, HttpError<HttpFailure>> {
-        let bearer = self.token().await?.map(|token| token.expose().to_owned());
+        let bearer = bearer(self.token().await?.as_ref());
         let (client, max) = (&self.0.route.client, self.0.max_bytes);
         let stream = client
             .get_stream_with_max_sse_event_size(uri, session, last_event, bearer, headers, max)

@@ -121,9 +121,9 @@ async fn a_call_whose_answer_breaks_off_is_not_known_and_one_that_never_left_is_
     );
     assert_eq!(fake.calls("tools/call"), 1);
 
-    let nobody = FakeSession::at("http://127.0.0.1:1/secret-path");
-    nobody.approve();
-    let outcome = nobody.call().await;
+    let unreachable = FakeSession::at("http://127.0.0.1:1/secret-path");
+    unreachable.approve();
+    let outcome = unreachable.call().await;
     let CallOutcome::Refused(why) = &outcome else { panic!("{outcome:?}") };
     assert!(why.contains("http://127.0.0.1:1/ cannot be reached"), "{why}");
     assert!(!why.contains("secret-path"), "{why}");

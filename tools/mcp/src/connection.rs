@@ -30,9 +30,6 @@ use crate::definition::{ToolDefinition, ToolHints};
 use crate::failure::HttpFailure;
 use crate::question::{ServerQuestion, ask};
 
-/// How often a call is repeated with what the server asked for.
-const MAX_ROUNDS: usize = 8;
-
 /// The bounds of a server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ServerLimits {
@@ -230,12 +227,14 @@ impl Connection {
         arguments: Map<String, Value>,
         listener: &mut dyn CallListener,
     ) -> CallOutcome {
-        let ServerLimits { call: limit, whole, .. } = self.limits;
+        let ServerLimits { call: limit, whole, max_questions, .. } = self.limits;
         let mut inbox = self.inbox.lock().await;
         let Inbox { questions, progress: heard } = &mut *inbox;
         heard.mark_unchanged();
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        let mut call = pin!(self.service.call_tool_with_mrtr_max_rounds(params, MAX_ROUNDS));
+        // A server of the newer age asks by its answer, and is called again with what it asked for.
+        let rounds = max_questions.max(1);
+        let mut call = pin!(self.service.call_tool_with_mrtr_max_rounds(params, rounds));
         let mut last = Instant::now() + whole.unwrap_or(limit).max(limit);
         let mut until = Instant::now() + limit;
         loop {
@@ -250,7 +249,7 @@ impl Connection {
                 },
                 Some(question) = questions.recv() => {
                     let asked = Instant::now();
-                    // The server may have given up; then nobody takes the answer.
+                    // The server may have given up; then the answer is dropped.
                     question.reply.send(listener.answer(question.text).await).ok();
                     (until, last) = (until + asked.elapsed(), last + asked.elapsed());
                 }

@@ -106,7 +106,7 @@ async fn by_device(login: &Login) -> Result<(), LoginError> {
     login.finish_device(asked).await
 }
 
-/// Reads a line from the terminal, on a thread that nobody waits for.
+/// Reads a line from the terminal, on a thread that is not waited for.
 async fn typed_line() -> io::Result<String> {
     let (tell, told) = oneshot::channel();
     thread::spawn(move || {

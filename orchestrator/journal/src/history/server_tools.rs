@@ -2,12 +2,10 @@
 
 use facts::event::Event;
 use facts::words::ToolCallEnd;
+use model::BYTES_PER_TOKEN;
 use serde::Serialize;
 
 use super::entry::KeptEntries;
-
-/// Bytes that count as one token.
-const BYTES_PER_TOKEN: u64 = 4;
 
 /// A call of a server's tool.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -142,8 +142,8 @@ pub(super) async fn discover(
     };
     // Older servers are their own authority.
     let own = server.origin().ascii_serialization();
+    let mut why = format!("{own} does not say who gives tokens for it");
     let issuers = if issuers.is_empty() { vec![own] } else { issuers };
-    let mut why = format!("{} does not say who gives tokens for it", leader_of(server));
     for issuer in issuers {
         match authority(leader, &issuer).await {
             Ok(Some(authority)) => {
@@ -155,10 +155,6 @@ pub(super) async fn discover(
         }
     }
     Err(why)
-}
-
-fn leader_of(server: &Url) -> String {
-    server.origin().ascii_serialization()
 }
 
 /// Returns what a server says of itself; nothing if it does not.

@@ -294,7 +294,7 @@ fn code_in(
     value("code").ok_or_else(|| "the answer has no code".to_owned())
 }
 
-/// Returns a text that nobody can guess.
+/// Returns a text that cannot be guessed.
 fn random() -> Result<String, LoginError> {
     let mut bytes = [0; 32];
     let filled = rustls::crypto::ring::default_provider().secure_random.fill(&mut bytes);

@@ -164,7 +164,7 @@ pub(crate) struct Tokens {
     known: Arc<std::sync::Mutex<HashMap<String, Slot>>>,
 }
 
-/// What is known of one server, if it was read. Whoever renews its token holds the lock, so that nobody else does too.
+/// What is known of one server, if it was read. Whatever renews its token holds the lock, so that it is renewed once.
 type Slot = Arc<Mutex<Option<Option<TokenGrant>>>>;
 
 impl Tokens {
