@@ -185,7 +185,7 @@ fn a_program_outside_the_workspace_is_seen_because_the_entry_names_it() {
     let run = world.deepseek(["mcp", "approve", "far", "--yes"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(run.stderr.contains(&format!("sees       {}", tools.display())), "{}", run.stderr);
-    assert!(run.stderr.contains("writes     are discarded"), "{}", run.stderr);
+    assert!(run.stderr.contains("home       its own, kept in"), "{}", run.stderr);
     std::fs::write(&script, "exit 1").unwrap();
     let checked = world.deepseek(["mcp", "check"]).run();
     assert_eq!(checked.code, Some(1), "{}", checked.stderr);

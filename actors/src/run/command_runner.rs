@@ -182,6 +182,8 @@ impl CommandRunner {
             at: place.in_place_of.unwrap_or(place.root).to_owned(),
             writes: place.writes,
             read: place.read.clone(),
+            write: Vec::new(),
+            home: None,
             network: place.reach,
             is_secret: Arc::new(move |path: &str| !matches!(rules.may_read(path), Verdict::Allow)),
             is_unseen: Arc::new({

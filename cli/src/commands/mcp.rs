@@ -35,7 +35,7 @@ enum Action {
     },
     /// Add a server to your configuration, or to the workspace's .mcp.json.
     Add(entries::AddArgs),
-    /// Remove a server and its approvals.
+    /// Remove a server, its approvals and its login.
     Remove {
         /// The server's name.
         name: String,
@@ -75,7 +75,7 @@ pub(crate) async fn run(
         Action::List => shown::list(&desk),
         Action::Get { name } => shown::get(&desk, name),
         Action::Add(args) => entries::add(&desk, args),
-        Action::Remove { name, project } => entries::remove(&desk, name, *project),
+        Action::Remove { name, project } => entries::remove(&desk, name, *project).await,
         Action::Tools { name } => shown::tools(&desk, name),
         Action::Approve(args) => approve::approve(&desk, args).await,
         Action::Check { name } => return check::check(&desk, name.as_deref()).await,

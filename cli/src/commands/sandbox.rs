@@ -135,6 +135,8 @@ pub(crate) fn fence(
         at: workspace.to_owned(),
         writes: TreeWrites::CachesKept,
         read: Vec::new(),
+        write: Vec::new(),
+        home: None,
         network,
         is_secret: Arc::new(move |path: &str| !matches!(rules.may_read(path), Verdict::Allow)),
         is_unseen: Arc::new({

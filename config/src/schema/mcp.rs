@@ -51,12 +51,19 @@ pub struct McpServer {
     /// The id under which who gives tokens for the address knows this client; without one it registers.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub client_id: String,
+    /// The secret of that client, if it has one.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub client_secret: String,
     /// The rights to ask for at a login; those that the server names if it is empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<String>,
     /// Further directories that the program sees. What its words name by an absolute path, it sees anyway.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub read: Vec<String>,
+    /// Directories and files outside the workspace that the program writes to. What it writes to its home directory, which is its
+    /// own, it finds again anyway.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub write: Vec<String>,
     /// Whether the program reaches the network.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub network: bool,

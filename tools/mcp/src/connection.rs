@@ -110,7 +110,7 @@ impl ClientHandler for Client {
         params: ProgressNotificationParam,
         _: NotificationContext<RoleClient>,
     ) {
-        self.progress.send_replace(params.message.unwrap_or_default());
+        self.progress.send_replace(progress_words(&params));
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
@@ -307,6 +307,16 @@ const fn refuses_handshake(error: &ClientInitializeError) -> bool {
         ClientInitializeError::JsonRpcError(_)
             | ClientInitializeError::NoCompatibleProtocolVersion { .. }
     )
+}
+
+/// Returns what a server says about its progress; how far it is if it says nothing.
+fn progress_words(said: &ProgressNotificationParam) -> String {
+    let message = said.message.as_deref().filter(|message| !message.trim().is_empty());
+    match (message, said.total) {
+        (Some(message), _) => message.to_owned(),
+        (None, Some(total)) => format!("{} of {total}", said.progress),
+        (None, None) => said.progress.to_string(),
+    }
 }
 
 /// Converts a tool.

@@ -110,8 +110,21 @@ impl ServerEntry {
 
     /// Returns the names of the variables that it sets or reads, and of the headers that it sends. Their values are secret.
     pub fn variable_names(&self) -> Vec<String> {
-        let McpServer { command, args, env, cwd, url, headers, .. } = &self.server;
-        let texts = [command, cwd, url].into_iter().chain(args);
+        let McpServer {
+            command,
+            args,
+            env,
+            cwd,
+            url,
+            headers,
+            client_id,
+            client_secret,
+            read,
+            write,
+            ..
+        } = &self.server;
+        let texts = [command, cwd, url, client_id, client_secret].into_iter();
+        let texts = texts.chain(args).chain(read).chain(write);
         let texts = texts.chain(env.values()).chain(headers.values());
         let read = texts.flat_map(|text| variables(text)).map(str::to_owned);
         let headers = headers.keys().map(|name| format!("{name} (header)"));

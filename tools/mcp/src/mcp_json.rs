@@ -52,15 +52,39 @@ struct McpJson {
 struct JsonServer {
     #[serde(rename = "type")]
     kind: Option<String>,
-    #[serde(flatten)]
-    server: Fields,
+    #[serde(flatten, with = "Fields")]
+    server: McpServer,
+    oauth: Option<OAuthFields>,
     /// Milliseconds that a call may take.
     timeout: Option<u64>,
 }
 
-/// The fields that both forms of an entry have.
+/// The client for logins, as other agents write it.
 #[derive(Deserialize, Default)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
+struct OAuthFields {
+    client_id: String,
+    client_secret: String,
+    scopes: Scopes,
+}
+
+/// Rights, as a list or between spaces.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Scopes {
+    List(Vec<String>),
+    Text(String),
+}
+
+impl Default for Scopes {
+    fn default() -> Self {
+        Self::List(Vec::new())
+    }
+}
+
+/// The fields of an entry that are written as in the user's configuration, where others are errors.
+#[derive(Deserialize, Default)]
+#[serde(remote = "McpServer", default)]
 struct Fields {
     command: String,
     args: Vec<String>,
@@ -68,8 +92,17 @@ struct Fields {
     cwd: String,
     url: String,
     headers: BTreeMap<String, String>,
+    client_id: String,
+    client_secret: String,
+    scopes: Vec<String>,
+    read: Vec<String>,
+    write: Vec<String>,
     network: bool,
     disabled: bool,
+    required: bool,
+    start_timeout_seconds: Option<u64>,
+    call_timeout_seconds: Option<u64>,
+    max_call_seconds: Option<u64>,
 }
 
 /// Reads the servers of a workspace's `.mcp.json`; none if there is no such file.
@@ -115,11 +148,11 @@ pub fn change_mcp_json(
 fn parse_mcp_json(text: &str) -> Result<Vec<ServerEntry>, McpJsonError> {
     let McpJson { servers } = serde_json::from_str(text)?;
     let entry = |(name, entry): (String, Value)| {
-        let (server, fault) = match serde_json::from_value(entry) {
-            Ok(JsonServer { kind, server, timeout }) => {
+        let (server, fault) = match serde_json::from_value::<JsonServer>(entry) {
+            Ok(entry) => {
+                let kind = entry.kind.clone();
                 let is_known = kind.as_deref().is_none_or(|kind| KINDS.contains(&kind));
-                let fault = kind.filter(|_| !is_known).map(EntryError::Kind);
-                (server.with_timeout(timeout), fault)
+                (entry.whole(), kind.filter(|_| !is_known).map(EntryError::Kind))
             }
             Err(error) => (McpServer::default(), Some(EntryError::Form(error.to_string()))),
         };
@@ -128,23 +161,21 @@ fn parse_mcp_json(text: &str) -> Result<Vec<ServerEntry>, McpJsonError> {
     Ok(servers.into_iter().map(entry).collect())
 }
 
-impl Fields {
-    /// Returns the server; `timeout` is in milliseconds.
-    fn with_timeout(self, timeout: Option<u64>) -> McpServer {
-        let Self { command, args, env, cwd, url, headers, network, disabled } = self;
-        let call_timeout_seconds = timeout.map(|ms| ms.div_ceil(1000));
-        McpServer {
-            command,
-            args,
-            env,
-            cwd,
-            url,
-            headers,
-            network,
-            disabled,
-            call_timeout_seconds,
-            ..McpServer::default()
+impl JsonServer {
+    /// Returns the server with what other agents write in their own way.
+    fn whole(self) -> McpServer {
+        let Self { mut server, oauth, timeout, .. } = self;
+        if let Some(timeout) = timeout {
+            server.call_timeout_seconds = Some(timeout.div_ceil(1000));
         }
+        if let Some(OAuthFields { client_id, client_secret, scopes }) = oauth {
+            (server.client_id, server.client_secret) = (client_id, client_secret);
+            server.scopes = match scopes {
+                Scopes::List(scopes) => scopes,
+                Scopes::Text(text) => text.split_whitespace().map(str::to_owned).collect(),
+            };
+        }
+        server
     }
 }
 
@@ -173,7 +204,8 @@ mod tests {
     fn the_file_of_others_is_read() {
         let text = r#"{ "$schema": "x", "mcpServers": {
             "git": { "command": "uvx", "args": ["mcp-server-git"], "alwaysLoad": true },
-            "docs": { "type": "http", "url": "https://docs.example/mcp", "headers": { "X": "${K}" }, "timeout": 1500 }
+            "docs": { "type": "http", "url": "https://docs.example/mcp", "headers": { "X": "${K}" }, "timeout": 1500,
+                "oauth": { "clientId": "me", "callbackPort": 8080, "scopes": "read write" } }
         }, "inputs": [] }"#;
         let entries = parse_mcp_json(text).unwrap();
         let shown: Vec<_> = entries.iter().map(|it| (it.name.as_str(), it.target())).collect();
@@ -182,6 +214,8 @@ mod tests {
             [("docs", "https://docs.example/mcp".into()), ("git", "uvx mcp-server-git".into())]
         );
         assert_eq!(entries[0].server.call_timeout_seconds, Some(2));
+        assert_eq!(entries[0].server.client_id, "me");
+        assert_eq!(entries[0].server.scopes, ["read", "write"]);
         assert!(parse_mcp_json("7").is_err());
         let text = r#"{"mcpServers":{"a":{"args":["x"]},"b":{"command":7},"c":{"type":"sse","url":"https://c"},"d":{"command":"d"}}}"#;
         let entries = parse_mcp_json(text).unwrap();
@@ -195,5 +229,31 @@ mod tests {
         );
         assert!(faults[2].contains("type \"sse\" is not") && faults[3].is_empty(), "{faults:?}");
         assert!(parse_mcp_json("{}").unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let word = || "a".to_owned();
+        let server = McpServer {
+            command: word(),
+            args: vec![word()],
+            env: [(word(), word())].into(),
+            cwd: word(),
+            url: word(),
+            headers: [(word(), word())].into(),
+            client_id: word(),
+            client_secret: word(),
+            scopes: vec![word()],
+            read: vec![word()],
+            write: vec![word()],
+            network: true,
+            disabled: true,
+            required: true,
+            start_timeout_seconds: Some(1),
+            call_timeout_seconds: Some(1),
+            max_call_seconds: Some(1),
+        };
+        let text = json!({ "mcpServers": { "a": server } }).to_string();
+        assert_eq!(parse_mcp_json(&text).unwrap().remove(0).server, server);
     }
 }

@@ -14,7 +14,7 @@ use tools::plain::plain_output;
 use crate::connection::{Age, BoundedLines, ConnectError, Connection, ServerLimits};
 use crate::entry::ServerEntry;
 use crate::expand::{ExpandError, expand};
-use crate::reach::places_of;
+use crate::reach::{places_of, unwritable};
 
 /// Where a server runs, and how programs are started there: their working directory is the tree.
 #[derive(Debug, Clone)]
@@ -123,9 +123,12 @@ fn prepared(
     let words = expanded_words(entry, variables);
     let words = words.map_err(|error| ConnectError::Start(error.to_string()))?;
     let seen = seen_places(entry, variables, place.tree());
+    let written = written_places(entry, variables, place.tree()).map_err(ConnectError::Start)?;
     let ServerPlace(mut options) = place;
     if let Some(fence) = &mut options.fence {
         fence.read.extend(seen);
+        fence.write = written;
+        fence.home = Some(entry.name.clone());
     }
     let mut vars = options.env.vars.as_ref().clone();
     for (name, value) in env {
@@ -157,4 +160,22 @@ pub(crate) fn seen_places(
     let expanded = |text: &String| expand(text, &|name| variables.get(name).cloned()).ok();
     places.extend(entry.server.read.iter().filter_map(expanded).map(|it| tree.join(it)));
     places
+}
+
+/// Returns the places outside the tree that a program writes to because its entry says so.
+pub(crate) fn written_places(
+    entry: &ServerEntry,
+    variables: &BTreeMap<String, String>,
+    tree: &Path,
+) -> Result<Vec<PathBuf>, String> {
+    let home = variables.get("HOME").map(PathBuf::from);
+    let place = |text: &String| {
+        let path = expand(text, &|name| variables.get(name).cloned());
+        let path = tree.join(path.map_err(|error| error.to_string())?);
+        match unwritable(&path, home.as_deref(), tree) {
+            Some(why) => Err(format!("`write` names {}, {why}", path.display())),
+            None => Ok(path),
+        }
+    };
+    entry.server.write.iter().map(place).collect()
 }

@@ -29,6 +29,17 @@ pub(crate) fn places_of<'w>(
     places
 }
 
+/// Returns why a program may not write to a place; `None` if it may. The tree is changed by edits only.
+pub(crate) fn unwritable(place: &Path, home: Option<&Path>, tree: &Path) -> Option<&'static str> {
+    let Ok(place) = place.canonicalize() else { return Some("which is not there") };
+    let is_above = |of: &Path| of.canonicalize().is_ok_and(|of| of.starts_with(&place));
+    if place.starts_with(tree) || is_above(tree) {
+        return Some("but no server writes to the workspace");
+    }
+    let is_whole = place.parent().is_none() || home.is_some_and(is_above);
+    is_whole.then_some("which holds your home directory; name a place in it")
+}
+
 /// Returns the directory of what belongs to a named path: all packages that are installed with one, the environment of a program
 /// in its `bin`, the directory of another file.
 fn with_its_own(path: &Path) -> &Path {
@@ -48,6 +59,23 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn a_server_writes_neither_to_the_tree_nor_to_a_whole_home() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir_all(at("home/notes")).unwrap();
+        fs::create_dir_all(at("home/tree/a")).unwrap();
+        let why = |name: &str| unwritable(&at(name), Some(&at("home")), &at("home/tree"));
+        assert_eq!(why("home/notes"), None);
+        assert!(why("home/none").unwrap().contains("not there"));
+        for inside in ["home/tree", "home/tree/a", "home/notes/../tree/a", "home"] {
+            assert!(why(inside).unwrap().contains("workspace"), "{inside}");
+        }
+        fs::create_dir_all(at("other/tree")).unwrap();
+        let why = unwritable(&at("home"), Some(&at("home")), &at("other/tree"));
+        assert!(why.unwrap().contains("home directory"));
+    }
 
     #[test]
     fn a_named_file_is_seen_with_what_belongs_to_it_and_no_home_is_whole() {

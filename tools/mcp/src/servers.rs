@@ -167,6 +167,12 @@ impl Servers {
         program::seen_places(entry, &self.0.variables, &self.0.workspace)
     }
 
+    /// Returns the places outside the workspace that a program writes to because its entry says so. Blocks.
+    pub fn written(&self, entry: &ServerEntry) -> Result<Vec<PathBuf>, McpServerError> {
+        let places = program::written_places(entry, &self.0.variables, &self.0.workspace);
+        places.map_err(|why| McpServerError::Entry(entry.name.clone(), why))
+    }
+
     /// Returns the tools of the approved servers, without starting one. Blocks.
     pub fn usable(&self) -> UsableTools {
         let mut usable = UsableTools::default();
@@ -276,11 +282,15 @@ impl Servers {
         let target = self.target(entry)?;
         let challenge = target.challenge().await.map_err(refused)?;
         let Inner { variables, tokens, .. } = &*self.0;
-        let McpServer { client_id, scopes, .. } = &entry.server;
-        let client_id = expand(client_id, &|name| variables.get(name).cloned());
-        let client_id = client_id.map_err(|error| refused(error.to_string()))?;
-        let client_id = Some(client_id).filter(|id| !id.is_empty());
-        Login::discover(target.url, &challenge, (client_id, scopes), tokens.clone()).await
+        let McpServer { client_id, client_secret, scopes, .. } = &entry.server;
+        let expanded = |text| {
+            let text = expand(text, &|name| variables.get(name).cloned());
+            let text = text.map_err(|error| refused(error.to_string()))?;
+            Ok::<_, LoginError>(Some(text).filter(|text| !text.is_empty()))
+        };
+        let client = expanded(client_id)?.map(|id| (id, expanded(client_secret)));
+        let client = client.map(|(id, secret)| secret.map(|secret| (id, secret))).transpose()?;
+        Login::discover(target.url, &challenge, (client, scopes), tokens.clone()).await
     }
 
     /// Forgets the login at a server. Returns true if there was one.

@@ -132,6 +132,10 @@ pub struct CommandNeeds<'w> {
     pub streams: CommandStreams,
     /// Further paths that it may read, outside the tree.
     pub read: &'w [PathBuf],
+    /// Paths that it may write to, outside the tree; what it writes there is kept.
+    pub write: &'w [PathBuf],
+    /// The name of the home directory that it writes to and finds again; `None` for one that is empty each time.
+    pub home: Option<&'w str>,
     /// The network it can reach.
     pub network: Network,
     /// The layers that it shares with other commands; `None` if it has its own.
@@ -139,6 +143,11 @@ pub struct CommandNeeds<'w> {
 }
 
 impl Ground {
+    /// Returns the directory with the home directories that are kept.
+    pub(crate) fn homes(&self) -> PathBuf {
+        self.places.private.join("homes")
+    }
+
     /// Returns the file that records what the user accepted.
     pub(crate) fn acceptance(&self) -> PathBuf {
         self.places.private.join("accepted")

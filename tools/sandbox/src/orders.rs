@@ -103,6 +103,8 @@ pub(crate) struct FileSystemView {
     pub(crate) kept: Vec<(OsString, OsString)>,
     /// The home directory, which appears empty except for what the other lists contain.
     pub(crate) home: Option<OsString>,
+    /// The directory that appears there instead, if what is written to it is kept.
+    pub(crate) kept_home: Option<OsString>,
     /// Writable paths in the tree: caches of builds. Each with the directory that appears there.
     pub(crate) caches: Vec<(OsString, OsString)>,
     /// Paths in the tree that are read-only, without a layer for writes.

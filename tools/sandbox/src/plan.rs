@@ -98,13 +98,14 @@ impl Ground {
             }
             ConfinementLevel::Floor { .. } => {
                 let scratch = self.scratch()?;
-                let home = private(&self.places.private.join("home"))?;
+                let home = private(&self.real_home(wanted))?;
                 let settings = home.join(GIT_SETTINGS);
                 regular::write_regular_file(&settings, self.git_settings().text.as_bytes())?;
                 self.name_git_settings(&settings, &mut outside);
                 outside.env.push(("TMPDIR".into(), scratch.path().into()));
                 outside.env.push(("HOME".into(), home.clone().into()));
                 caches.extend([home, scratch.path().to_owned()]);
+                caches.extend(wanted.write.iter().filter_map(|path| path.canonicalize().ok()));
                 (Walls::Floor(self.grants(wanted, &survey, &outside, &caches)?), Some(scratch))
             }
             ConfinementLevel::None(_) | ConfinementLevel::Off => return Ok(None),
@@ -248,6 +249,11 @@ impl Ground {
         }
     }
 
+    /// Returns the directory that stands for the home directory of a command where there are no mounts.
+    fn real_home(&self, wanted: &CommandNeeds<'_>) -> PathBuf {
+        wanted.home.map_or_else(|| self.places.private.join("home"), |name| self.homes().join(name))
+    }
+
     fn expanded(&self, path: &str) -> Option<PathBuf> {
         match path.strip_prefix("~/") {
             Some(rest) => Some(self.home()?.join(rest)),
@@ -274,10 +280,17 @@ impl Ground {
         let home = self.home().filter(|home| !home.starts_with(tree));
         let home = home.and_then(|home| home.canonicalize().ok());
         let mut kept = Vec::new();
-        if let Some(home) = &home {
-            let cache = private(&self.places.private.join("cache"))?;
-            kept.push((cache.into(), home.join(".cache").into()));
+        let mut kept_home = None;
+        match (&home, wanted.home) {
+            (Some(_), Some(name)) => kept_home = Some(private(&self.homes().join(name))?.into()),
+            (Some(home), None) => {
+                let cache = private(&self.places.private.join("cache"))?;
+                kept.push((cache.into(), home.join(".cache").into()));
+            }
+            (None, _) => {}
         }
+        let write = wanted.write.iter().filter_map(|path| path.canonicalize().ok());
+        kept.extend(write.map(|path| (path.clone().into(), path.into())));
         let shown = |path: &Path| path.strip_prefix(root).map(|path| tree.join(path));
         let fixed = FIXED
             .iter()
@@ -301,6 +314,7 @@ impl Ground {
             layered: os(&outside.layered),
             kept,
             home: home.map(OsString::from),
+            kept_home,
             fixed: fixed.map(|name| tree.join(name).into()).collect(),
             hidden: secrets.chain(self.hidden()).map(OsString::from).collect(),
             caches: caches.collect(),

@@ -67,7 +67,8 @@ fn attempt(ground: &Ground, level: &ConfinementLevel) -> Result<Vec<Lack>, Failu
     };
     let (read, network, layers) = (&[][..], Network::Own, None);
     let streams = CommandStreams::OfHelper;
-    let wanted = CommandNeeds { tree: &tree, cwd: &root, streams, read, network, layers };
+    let (tree, cwd, write, home) = (&tree, &*root, read, None);
+    let wanted = CommandNeeds { tree, cwd, streams, read, write, home, network, layers };
     nothing_confined(ground, level, &wanted)
 }
 

@@ -138,6 +138,11 @@ impl Sandbox {
         self.ground.as_ref().filter(|_| is_confined)?.first_hidden(wanted, paths)
     }
 
+    /// Returns the directory that is kept under a name as the home directory of confined commands; `None` if the sandbox is off.
+    pub fn kept_home(&self, name: &str) -> Option<PathBuf> {
+        Some(self.ground.as_ref()?.homes().join(name))
+    }
+
     /// Returns whether the user accepted this level of confinement in this workspace.
     pub fn is_accepted(&self, level: &ConfinementLevel) -> bool {
         let Some(ground) = &self.ground else { return false };

@@ -30,6 +30,10 @@ pub struct CommandConfinement {
     pub writes: TreeWrites,
     /// Further paths that it may read, outside the tree.
     pub read: Vec<PathBuf>,
+    /// Paths that it may write to, outside the tree.
+    pub write: Vec<PathBuf>,
+    /// The name of the home directory that it writes to and finds again; `None` for one that is empty each time.
+    pub home: Option<String>,
     /// The network it can reach.
     pub network: Network,
     /// Returns whether a file is secret, given its path relative to the tree.
@@ -141,8 +145,15 @@ impl CommandConfinement {
             is_unseen: &*self.is_unseen,
             git_dirs: &*self.git_dirs,
         };
-        let (read, network, layers) = (&*self.read, self.network, self.layers.as_deref());
-        let streams = CommandStreams::OfHelper;
-        Ok(use_it(&CommandNeeds { tree: &tree, cwd, streams, read, network, layers }))
+        Ok(use_it(&CommandNeeds {
+            tree: &tree,
+            cwd,
+            streams: CommandStreams::OfHelper,
+            read: &self.read,
+            write: &self.write,
+            home: self.home.as_deref(),
+            network: self.network,
+            layers: self.layers.as_deref(),
+        }))
     }
 }

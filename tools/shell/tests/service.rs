@@ -35,7 +35,7 @@ const MODES: [(&str, SandboxMode); 3] =
 
 type Test = fn(&Site);
 
-const TESTS: [(&str, Test); 9] = [
+const TESTS: [(&str, Test); 11] = [
     ("a_service_answers_line_by_line", answers),
     ("it_has_exactly_the_variables_it_is_given", environment),
     ("programs_of_other_languages_serve", other_programs),
@@ -44,6 +44,8 @@ const TESTS: [(&str, Test); 9] = [
     ("the_exit_of_a_service_is_told", exit),
     ("an_orderly_end_grows_harsher", orderly_end),
     ("writes_in_the_tree_are_discarded", discarded),
+    ("a_home_of_its_own_is_found_again", home),
+    ("no_wall_is_built_over_a_link_that_it_left", planted_link),
     ("nothing_outlives_a_dropped_or_killed_owner", ended),
 ];
 
@@ -86,14 +88,20 @@ struct Site {
 }
 
 fn options(mode: SandboxMode, dir: &Path) -> ServiceOptions {
+    options_of(mode, dir, std::env::var_os("HOME").map(PathBuf::from))
+}
+
+/// Returns the options of a user with a home directory.
+fn options_of(mode: SandboxMode, dir: &Path, home: Option<PathBuf>) -> ServiceOptions {
     let root = dir.join("tree").canonicalize().unwrap();
     let mut settings = config::resolve_layers(&config::Inputs::default()).unwrap().config.sandbox;
     settings.mode = mode;
-    let vars = ["PATH", "HOME", "PYENV_ROOT"];
+    let vars = ["PATH", "PYENV_ROOT"];
     let vars = vars.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
-    let env = Environment { vars: Arc::new(vars.collect()) };
+    let at_home = home.iter().map(|home| ("HOME".to_owned(), home.display().to_string()));
+    let env = Environment { vars: Arc::new(vars.chain(at_home).collect()) };
     let places = SandboxPlaces {
-        home: env.vars.get("HOME").map(PathBuf::from),
+        home,
         workspace: root.clone(),
         private: dir.join("private"),
         vars: env.vars.as_ref().clone(),
@@ -106,6 +114,8 @@ fn options(mode: SandboxMode, dir: &Path) -> ServiceOptions {
         at: root.clone(),
         writes: TreeWrites::Discarded,
         read: Vec::new(),
+        write: Vec::new(),
+        home: None,
         network: Network::Own,
         is_secret: Arc::new(|_| false),
         is_unseen: Arc::new(|_| false),
@@ -323,6 +333,63 @@ fn orderly_end(site: &Site) {
             let end = service.end().await;
             // On a busy machine, it may take longer than its time of grace.
             assert!(end.exit == exit || end.exit == Exit::TimedOut, "{end:?}");
+        }
+    });
+}
+
+/// Returns the options of services with a home directory of their own; `None` where they are not confined.
+fn at_home(site: &Site) -> Option<impl Fn(Option<&str>) -> ServiceOptions + use<>> {
+    let mode = MODES.iter().find(|(name, _)| *name == site.mode)?.1;
+    let at = site.dir.path().canonicalize().unwrap();
+    fs::create_dir_all(at.join("home/.cargo/bin")).unwrap();
+    fs::create_dir_all(at.join("notes")).unwrap();
+    let options = options_of(mode, &at, Some(at.join("home")));
+    let notes = at.join("notes");
+    let named = move |home: Option<&str>| {
+        let mut options = options.clone();
+        let fence = options.fence.as_mut().unwrap();
+        (fence.home, fence.write) = (home.map(str::to_owned), vec![notes.clone()]);
+        options
+    };
+    (site.degree() != Degree::None).then_some(named)
+}
+
+async fn said(script: &str, options: &ServiceOptions) -> String {
+    let (_service, mut stream) = start(&["sh", "-c", script], options).await;
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.unwrap();
+    text
+}
+
+fn home(site: &Site) {
+    let Some(options) = at_home(site) else { return };
+    let notes = site.dir.path().canonicalize().unwrap().join("notes");
+    site.run(async {
+        let keep = format!("echo kept >~/note; echo noted >{}/a; cat ~/note", notes.display());
+        assert_eq!(said(&keep, &options(Some("a"))).await, "kept\n");
+        assert_eq!(said("cat ~/note", &options(Some("a"))).await, "kept\n");
+        for other in [Some("b"), None] {
+            assert_eq!(said("cat ~/note 2>&1 >/dev/null | wc -l", &options(other)).await, "1\n");
+        }
+        assert_eq!(fs::read_to_string(notes.join("a")).unwrap(), "noted\n");
+        assert!(!site.dir.path().join("home/note").exists(), "it is not the user's");
+    });
+}
+
+fn planted_link(site: &Site) {
+    let Some(options) = at_home(site) else { return };
+    let victim = site.dir.path().canonicalize().unwrap().join("victim");
+    fs::create_dir(&victim).unwrap();
+    site.run(async {
+        // While the walls are built, what was the root is in `/old`.
+        for at in ["", "/old"] {
+            let plant =
+                format!("mv ~/.cargo ~/moved; ln -s {at}{} ~/.cargo; echo done", victim.display());
+            assert_eq!(said(&plant, &options(Some("a"))).await, "done\n");
+            assert_eq!(said("echo started", &options(Some("a"))).await, "started\n");
+            assert_eq!(fs::read_dir(&victim).unwrap().count(), 0, "{at}");
+            let mut homes = fs::read_dir(site.dir.path().join("private/homes")).unwrap();
+            fs::remove_dir_all(homes.next().unwrap().unwrap().path()).unwrap();
         }
     });
 }

@@ -40,6 +40,11 @@ impl<'d> McpDesk<'d> {
         self.servers.entries().map_err(|error| failed(&error.into()))
     }
 
+    /// Returns the directory in which a confined program keeps what it writes to its home directory.
+    pub(super) fn kept_home(&self, server: &str) -> Option<PathBuf> {
+        self.around.sandbox(&self.settings, &self.workspace).ok()?.kept_home(server)
+    }
+
     /// Returns where and how a server is started outside a session.
     pub(super) fn place(&self) -> Result<ServerPlace, CliError> {
         let config = &self.settings.config;

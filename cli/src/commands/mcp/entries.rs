@@ -29,6 +29,19 @@ pub(super) struct AddArgs {
     /// A further directory that the program sees; what its words name by an absolute path, it sees anyway. May be repeated.
     #[arg(long, value_name = "DIR")]
     read: Vec<String>,
+    /// A directory or file outside the workspace that the program writes to; it has a home directory of its own anyway. May be
+    /// repeated.
+    #[arg(long, value_name = "PATH")]
+    write: Vec<String>,
+    /// For an address that registers no clients: the id of one for logins. May be `${NAME}`.
+    #[arg(long, value_name = "ID")]
+    client_id: Option<String>,
+    /// The secret of that client; better `${NAME}` than a value.
+    #[arg(long, value_name = "SECRET", requires = "client_id")]
+    client_secret: Option<String>,
+    /// A right to ask for at a login, instead of those that the server names. May be repeated.
+    #[arg(long, value_name = "SCOPE")]
+    scope: Vec<String>,
     /// Let the program reach the network.
     #[arg(long)]
     network: bool,
@@ -48,12 +61,16 @@ fn pair(text: &str) -> Result<(String, String), &'static str> {
 
 /// Adds an entry.
 pub(super) fn add(desk: &McpDesk<'_>, args: &AddArgs) -> Result<(), CliError> {
-    let AddArgs { name, env, header, cwd, read, network, project, target } = args;
+    let AddArgs { name, env, header, network, project, target, .. } = args;
     let mut server = McpServer {
         env: env.iter().cloned().collect(),
         headers: header.iter().cloned().collect(),
-        cwd: cwd.clone().unwrap_or_default(),
-        read: read.clone(),
+        cwd: args.cwd.clone().unwrap_or_default(),
+        client_id: args.client_id.clone().unwrap_or_default(),
+        client_secret: args.client_secret.clone().unwrap_or_default(),
+        scopes: args.scope.clone(),
+        read: args.read.clone(),
+        write: args.write.clone(),
         network: *network,
         ..McpServer::default()
     };
@@ -92,16 +109,15 @@ pub(super) fn add(desk: &McpDesk<'_>, args: &AddArgs) -> Result<(), CliError> {
 }
 
 /// Removes an entry and the approvals of its name.
-pub(super) fn remove(desk: &McpDesk<'_>, name: &str, project: bool) -> Result<(), CliError> {
+pub(super) async fn remove(desk: &McpDesk<'_>, name: &str, project: bool) -> Result<(), CliError> {
     let origin = if project { EntryOrigin::Project } else { EntryOrigin::User };
-    let is_there = |it: &ServerEntry| it.name == name && it.origin == origin;
-    if !desk.entries()?.iter().any(is_there) {
-        return Err(CliError::new(
-            CliErrorKind::Usage,
-            format!("there is no server `{name}` in {origin}"),
-        )
-        .hint("`deepseek mcp list` shows where each is written"));
-    }
+    let is_there = |it: &&ServerEntry| it.name == name && it.origin == origin;
+    let entries = desk.entries()?;
+    let entry = entries.iter().find(is_there).ok_or_else(|| {
+        let error = format!("there is no server `{name}` in {origin}");
+        CliError::new(CliErrorKind::Usage, error)
+            .hint("`deepseek mcp list` shows where each is written")
+    })?;
     if project {
         let removed = change_mcp_json(&desk.workspace, |servers| servers.remove(name).is_some());
         removed.map_err(|error| not_changed(&error))?;
@@ -111,6 +127,17 @@ pub(super) fn remove(desk: &McpDesk<'_>, name: &str, project: bool) -> Result<()
     let removed = desk.servers.approvals().remove(name);
     removed.map_err(|error| CliError::caused(CliErrorKind::Internal, &error))?;
     render::warn(&format!("{name} is removed from {origin}, with its approvals"));
+    let of_address = |it: &&ServerEntry| it.server.url == entry.server.url;
+    if !entry.server.url.is_empty() && entries.iter().filter(of_address).count() == 1 {
+        match desk.servers.logout(entry).await {
+            Ok(true) => render::warn("its login is forgotten"),
+            Ok(false) => {}
+            Err(error) => render::warn(&format!("its login is not forgotten: {error}")),
+        }
+    }
+    if let Some(home) = desk.kept_home(name).filter(|home| home.exists()) {
+        render::warn(&format!("what it kept is still there: {}", home.display()));
+    }
     Ok(())
 }
 

@@ -126,9 +126,16 @@ pub(super) fn entry_lines(
         for place in desk.servers.seen(entry) {
             lines.push(format!("  sees       {}", render::harmless(&place.display().to_string())));
         }
-        lines.push(
-            "  writes     are discarded, in the workspace and in your home directory".to_owned(),
-        );
+        match desk.servers.written(entry) {
+            Ok(places) => lines.extend(places.into_iter().map(|place| {
+                format!("  writes to  {}", render::harmless(&place.display().to_string()))
+            })),
+            Err(why) => lines.push(format!("  writes to  {}", render::harmless(&why.to_string()))),
+        }
+        if let Some(home) = desk.kept_home(&entry.name) {
+            lines.push(format!("  home       its own, kept in {}", home.display()));
+            lines.push("  discards   what it writes to the workspace".to_owned());
+        }
         for file in &digest.files {
             lines.push(format!("  pinned     {}", render::harmless(&file.path)));
         }

@@ -40,7 +40,8 @@ pub struct Login {
     leader: Leader,
     found: FoundAuthority,
     tokens: Tokens,
-    client_id: Option<String>,
+    /// The id of the client in the server's entry, and its secret if it has one.
+    client: Option<(String, Option<String>)>,
 }
 
 /// A login that waits for the user in a browser.
@@ -72,14 +73,14 @@ impl Login {
     pub(crate) async fn discover(
         server: Url,
         challenge: &Challenge,
-        (client_id, scopes): (Option<String>, &[String]),
+        (client, scopes): (Option<(String, Option<String>)>, &[String]),
         tokens: Tokens,
     ) -> Result<Self, LoginError> {
         let leader = Leader::at(&server).await;
         leader.check(&server).map_err(LoginError::Refused)?;
         let found = discover(&leader, &server, challenge, scopes).await;
         let found = found.map_err(LoginError::Refused)?;
-        Ok(Self { server, leader, found, tokens, client_id })
+        Ok(Self { server, leader, found, tokens, client })
     }
 
     /// Returns who gives the tokens.
@@ -211,10 +212,11 @@ impl Login {
 
     /// Returns the client of the entry, or registers one.
     async fn client(&self, redirect: &str, grant: &str) -> Result<KnownClient, LoginError> {
-        if let Some(id) = &self.client_id {
-            return Ok(KnownClient { id: id.clone(), secret: None, as_field: false });
-        }
         let authority = &self.found.authority;
+        let as_field = authority.takes_secret_as_field();
+        if let Some((id, secret)) = self.client.clone() {
+            return Ok(KnownClient { id, secret, as_field });
+        }
         let endpoint = authority.registration(&self.leader).map_err(LoginError::Refused)?;
         let endpoint = endpoint.ok_or_else(|| {
             let issuer = self.issuer();
@@ -243,7 +245,6 @@ impl Login {
             let why = refusal(self.issuer(), answer.status, &answer.body);
             return Err(LoginError::Refused(format!("registration: {why}")));
         };
-        let as_field = authority.takes_secret_as_field();
         Ok(KnownClient { id, secret: text("client_secret"), as_field })
     }
 

@@ -5,9 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, mkdirat, open, openat, statat, unlinkat};
+use rustix::io::Errno;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind_recursive, mount_change,
     unmount,
@@ -91,7 +94,8 @@ pub(crate) fn enter_view(view: &FileSystemView) -> Result<Vec<Layer>, Failure> {
     }
     for (path, text) in &view.made {
         let path = Path::new(path);
-        make(path, text).map_err(|error| on(ConfinementStep::Bind, path, &error))?;
+        make(path, text, view.kept_home.is_some())
+            .map_err(|error| on(ConfinementStep::Bind, path, &error))?;
     }
     devices(&mut mounts).map_err(|error| Failure::of(ConfinementStep::Devices, &error))?;
     let (source, tree) = (Path::new(&view.source), Path::new(&view.tree));
@@ -125,7 +129,8 @@ fn elsewhere(view: &FileSystemView) -> BTreeMap<&Path, Seen<'_>> {
     all.extend(view.read.iter().map(|path| (Path::new(path), Seen::Read)));
     all.extend(view.layered.iter().map(|path| (Path::new(path), Seen::Layered)));
     all.extend(view.kept.iter().map(|(from, path)| (Path::new(path), Seen::Kept(from))));
-    all.extend(view.home.iter().map(|path| (Path::new(path), Seen::Home)));
+    let home = view.home.iter().map(Path::new);
+    all.extend(home.map(|path| (path, view.kept_home.as_deref().map_or(Seen::Home, Seen::Kept))));
     all.retain(|path, _| !path.starts_with(&view.tree));
     all
 }
@@ -220,33 +225,66 @@ fn bind_exactly(from: &Path, at: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Creates the mount point if it does not exist.
+/// Creates the mount point if it does not exist. Follows no symbolic link on the way, but takes its place: a command may have left
+/// one in a directory that is kept, and it would lead out of the new root. Real paths have none.
 fn place(at: &Path, is_dir: bool) -> io::Result<()> {
-    if fs::symlink_metadata(at).is_ok() {
-        return Ok(());
+    let (Some(above), Some(last)) = (at.parent(), at.file_name()) else { return Ok(()) };
+    let mut dir = open("/", WALKED | OFlags::DIRECTORY, Mode::empty())?;
+    for name in above.iter().skip(1) {
+        dir = step(&dir, name, true)?;
     }
-    if is_dir {
-        return fs::create_dir_all(at);
+    step(&dir, last, is_dir).map(drop)
+}
+
+/// How a mount point is walked to.
+const WALKED: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// Opens what is in a directory, and creates it if it is not there.
+fn step(dir: &OwnedFd, name: &OsStr, is_dir: bool) -> io::Result<OwnedFd> {
+    let made = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+    let create = || {
+        if is_dir {
+            mkdirat(dir, name, Mode::from(0o755))
+        } else {
+            openat(dir, name, made, Mode::from(0o644)).map(drop)
+        }
+    };
+    let is_link = || {
+        let data = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
+        data.is_ok_and(|data| FileType::from_raw_mode(data.st_mode) == FileType::Symlink)
+    };
+    match create() {
+        Err(Errno::EXIST) if is_link() => {
+            unlinkat(dir, name, AtFlags::empty())?;
+            create()?;
+        }
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(error) => return Err(error.into()),
     }
-    if let Some(above) = at.parent() {
-        fs::create_dir_all(above)?;
-    }
-    OpenOptions::new().create_new(true).write(true).open(at).map(drop)
+    // A link that took its place meanwhile is no directory.
+    let kind = if is_dir { OFlags::DIRECTORY } else { OFlags::empty() };
+    Ok(openat(dir, name, WALKED | kind, Mode::empty())?)
 }
 
 fn link(path: &Path, says: &OsStr) -> io::Result<()> {
     let at = inside(path);
-    if fs::symlink_metadata(&at).is_ok() {
-        return Ok(());
-    }
     if let Some(above) = at.parent() {
-        fs::create_dir_all(above)?;
+        place(above, true)?;
+    }
+    match fs::symlink_metadata(&at) {
+        // One that is kept may lead elsewhere.
+        Ok(data) if data.is_symlink() => fs::remove_file(&at)?,
+        Ok(_) => return Ok(()),
+        Err(_) => {}
     }
     symlink(says, at)
 }
 
-/// Creates a file, unless an earlier command has it.
-fn make(path: &Path, text: &str) -> io::Result<()> {
+/// Creates a file, unless an earlier command of the same layers has it.
+fn make(path: &Path, text: &str, anew: bool) -> io::Result<()> {
+    if anew {
+        fs::remove_file(inside(path)).ok();
+    }
     match OpenOptions::new().create_new(true).write(true).open(inside(path)) {
         Ok(mut file) => file.write_all(text.as_bytes()),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
