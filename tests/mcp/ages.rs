@@ -125,6 +125,10 @@ fn two_servers_may_have_a_tool_of_the_same_name() {
     let usage = world.deepseek(["usage", "--by", "tool", "--output", "json"]).run();
     let usage: Value = serde_json::from_str(&usage.stdout).unwrap();
     assert_eq!((&usage["total"]["calls"], usage["rows"].as_array().unwrap().len()), (&json!(2), 2));
+    // Their answers are short, but read by a model that has a price.
+    let total = &usage["total"];
+    assert_eq!(total["calls_of_unknown_cost"], 0, "{usage}");
+    assert!(total["cost_nano_usd"].as_u64().is_some_and(|cost| cost > 0), "{usage}");
 }
 
 #[test]

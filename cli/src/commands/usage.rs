@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use clap::{Args, ValueEnum};
-use front::error::CliError;
+use front::error::{CliError, CliErrorKind};
 use jiff::civil::Date;
 use journal::{
     DecidedBy, DecidedQuestion, Reach, RecordedCall, RecordedToolCall, Tally, ToolTally, told_apart,
 };
+use model::price::Prices;
 use serde_json::{Value, json};
 
 use crate::flags::{Global, OutputFormat};
@@ -92,7 +93,10 @@ pub(crate) fn run(
         return Ok(());
     }
     if args.by == By::Tool {
-        by_tool(past.tool_calls(reach)?, args.since, global.output);
+        let llm = around.settings(global, &around.workspace(global)?)?.config.llm;
+        let prices = Prices::new(&llm.prices, &llm.peak);
+        let prices = prices.map_err(|error| CliError::caused(CliErrorKind::Usage, &error))?;
+        by_tool(past.tool_calls(reach)?, &prices, args.since, global.output);
         return Ok(());
     }
     let mut calls = past.calls(reach)?;
@@ -184,14 +188,21 @@ fn by_decision(mut questions: Vec<DecidedQuestion>, since: Option<Date>, output:
 }
 
 /// Shows the calls of servers' tools.
-fn by_tool(mut calls: Vec<RecordedToolCall>, since: Option<Date>, output: OutputFormat) {
+fn by_tool(
+    mut calls: Vec<RecordedToolCall>,
+    prices: &Prices,
+    since: Option<Date>,
+    output: OutputFormat,
+) {
     let since = since.map(|since| since.to_string());
     calls.retain(|it| since.as_deref().is_none_or(|since| it.at.as_str() >= since));
     let mut rows: BTreeMap<(&str, &str), ToolTally> = BTreeMap::new();
     let mut total = ToolTally::default();
     for call in &calls {
-        rows.entry((&call.server, &call.tool)).or_default().add(call);
-        total.add(call);
+        let at = call.at.parse().ok();
+        let cost = at.and_then(|at| prices.cost(&call.model, Some(call.usage()), at));
+        rows.entry((&call.server, &call.tool)).or_default().add(call, cost);
+        total.add(call, cost);
     }
     if output != OutputFormat::Text {
         let rows: Vec<Value> = rows
@@ -208,24 +219,24 @@ fn by_tool(mut calls: Vec<RecordedToolCall>, since: Option<Date>, output: Output
         render::warn("no tool of a server was called yet (--all includes all workspaces)");
         return;
     }
-    let line = |name: &str, columns: [String; 6]| {
-        let [calls, failed, unknown, sent, answered, seconds] = columns;
+    let line = |name: &str, columns: [String; 7]| {
+        let [calls, failed, unknown, sent, answered, seconds, cost] = columns;
         render::print_line(&format!(
-            "{name:<40} {calls:>6} {failed:>7} {unknown:>8} {sent:>8} {answered:>9} {seconds:>8}"
+            "{name:<40} {calls:>6} {failed:>7} {unknown:>8} {sent:>8} {answered:>9} {seconds:>8}   {cost}"
         ));
     };
-    let titles = ["calls", "failed", "unknown", "sent", "answered", "seconds"];
+    let titles = ["calls", "failed", "unknown", "sent", "answered", "seconds", "cost"];
     line(By::Tool.name(), titles.map(str::to_owned));
     let named = rows.iter().map(|((_, tool), row)| (render::harmless(tool), row));
     for (name, row) in named.chain([("all".to_owned(), &total)]) {
-        let ToolTally { calls, failed, unknown, sent, answered, elapsed_ms } = *row;
+        let ToolTally { calls, failed, unknown, sent, answered, elapsed_ms, .. } = *row;
         let seconds = format!("{}.{}", elapsed_ms / 1000, elapsed_ms % 1000 / 100);
         let [calls, failed, unknown, sent, answered] =
             [calls, failed, unknown, sent, answered].map(|count| count.to_string());
-        line(&name, [calls, failed, unknown, sent, answered, seconds]);
+        line(&name, [calls, failed, unknown, sent, answered, seconds, row.cost()]);
     }
     render::warn(
-        "tokens are estimates; what an answer costs is part of the calls of the model that reads it",
+        "tokens are estimates; the cost is that of writing the arguments and of reading the answer once, and is part of what the model's calls cost",
     );
 }
 

@@ -120,7 +120,7 @@ impl History {
         &self,
         reach: Reach,
     ) -> Result<Gathered<Vec<RecordedToolCall>>, HistoryError> {
-        self.ask(reach, &[Topic::ServerTools], |sessions: Vec<KeptEntries>| {
+        self.ask(reach, &[Topic::ServerTools, Topic::Calls], |sessions: Vec<KeptEntries>| {
             sessions.iter().flat_map(server_tools::tool_calls).collect()
         })
     }

@@ -242,11 +242,16 @@ impl Tally {
 
     /// Formats the cost; calls of unknown cost are mentioned.
     pub fn cost(&self) -> String {
-        match (self.cost_nano_usd, self.calls_of_unknown_cost) {
-            (known, 0) => known.unwrap_or_default().to_string(),
-            (None, _) => "unknown".to_owned(),
-            (Some(known), unknown) => format!("{known} + {unknown} unknown"),
-        }
+        cost_of(self.cost_nano_usd, self.calls_of_unknown_cost)
+    }
+}
+
+/// Formats a cost; calls of unknown cost are mentioned.
+pub(super) fn cost_of(known: Option<Usd>, unknown_calls: u64) -> String {
+    match (known, unknown_calls) {
+        (known, 0) => known.unwrap_or_default().to_string(),
+        (None, _) => "unknown".to_owned(),
+        (Some(known), unknown) => format!("{known} + {unknown} unknown"),
     }
 }
 
