@@ -62,6 +62,8 @@ pub struct OpenQuestion {
     pub scope: Scope,
     /// The question.
     pub text: String,
+    /// What an empty answer means.
+    pub if_empty: String,
     /// Receives the answer. Dropping it means that there is no user to answer.
     pub answer: oneshot::Sender<String>,
 }

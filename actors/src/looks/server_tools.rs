@@ -290,12 +290,13 @@ struct Hearing<'h> {
 }
 
 impl CallListener for Hearing<'_> {
-    fn answer(&mut self, question: String) -> BoxFuture<'_, Option<String>> {
+    fn answer(&mut self, question: String, if_empty: String) -> BoxFuture<'_, Option<String>> {
         Box::pin(async move {
             match self.run.attendance {
                 Attendance::Attended => {
-                    let asked = asking_user::asked_in_a_call(self.run, self.role, &question).await;
-                    asked.ok().flatten()
+                    let asked =
+                        asking_user::asked_by_server(self.run, self.role, &question, &if_empty);
+                    asked.await.ok().flatten()
                 }
                 Attendance::Unattended => None,
             }

@@ -234,10 +234,11 @@ impl Publisher {
         answered.await.ok()
     }
 
-    /// Asks the user a question that is answered in words. `None` if there is no user to answer.
-    pub async fn ask_for_words(&self, text: String) -> Option<String> {
+    /// Asks the user a question that is answered in words; `if_empty` says what an empty answer means. `None` if there is no
+    /// user to answer.
+    pub async fn ask_for_words(&self, text: String, if_empty: String) -> Option<String> {
         let (answer, answered) = oneshot::channel();
-        let question = OpenQuestion { scope: self.scope.clone(), text, answer };
+        let question = OpenQuestion { scope: self.scope.clone(), text, if_empty, answer };
         self.journal.screen.send(Signal::Asked(question)).await.ok()?;
         answered.await.ok()
     }

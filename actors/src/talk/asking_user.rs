@@ -48,13 +48,21 @@ pub async fn ask_user_if_there(
     if asks { ask_user(run, role, question).await } else { Ok(None) }
 }
 
-/// Asks the user in the middle of a call, whose result is what is looked up in a recorded run. `None` without an answer.
-pub(crate) async fn asked_in_a_call(
+/// Asks the user what a server wants to know in the middle of a call, whose result is what is looked up in a recorded run.
+/// `if_empty` says what an empty answer means. `None` if there is no user to answer.
+pub(crate) async fn asked_by_server(
     run: &Run,
     role: AgentRole,
     question: &str,
+    if_empty: &str,
 ) -> Result<Option<String>, JournalClosed> {
-    Asking { role, question, begun: false }.act(run).await
+    let question = run.redactor.redact(question).into_owned();
+    run.record(Event::UserAsked { role, question: question.clone() }).await?;
+    let answer = run.publisher.ask_for_words(question, if_empty.to_owned());
+    let answer = run.waits("user").answer("question", answer).await;
+    let answer = answer.map(|answer| run.redactor.redact(answer.trim()).into_owned());
+    run.record(Event::UserAnswered { answer: answer.clone() }).await?;
+    Ok(answer)
 }
 
 /// Asks the user for `role`. `None` without an answer.
@@ -70,6 +78,9 @@ async fn ask_user(
     drop(said_before);
     Ok(said)
 }
+
+/// What an empty answer to a model's question means.
+const IF_EMPTY: &str = "the model decides";
 
 struct Asking<'a> {
     role: AgentRole,
@@ -100,7 +111,8 @@ impl Effect for Asking<'_> {
         }
         let answer = match run.attendance {
             Attendance::Attended => {
-                run.waits("user").answer("question", run.publisher.ask_for_words(question)).await
+                let answer = run.publisher.ask_for_words(question, IF_EMPTY.to_owned());
+                run.waits("user").answer("question", answer).await
             }
             Attendance::Unattended => None,
         };

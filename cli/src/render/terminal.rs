@@ -114,14 +114,14 @@ impl PlainView {
         ask_on_lines(asked, self.screen, question.answer).await;
     }
 
-    /// Asks the user a model's question, for an answer in words.
+    /// Asks the user a question of a model or a server, for an answer in words.
     async fn ask_for_words(&mut self, question: OpenQuestion) {
         if self.attendance == Attendance::Unattended {
             return;
         }
         self.rest();
-        let text = harmless(&question.text);
-        let asks = format!("{text}\nYour answer (empty: the model decides): ");
+        let (text, if_empty) = (harmless(&question.text), harmless(&question.if_empty));
+        let asks = format!("{text}\nYour answer (empty: {if_empty}): ");
         answer_in_words(&asks, question.answer).await;
     }
 }

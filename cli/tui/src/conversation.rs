@@ -74,7 +74,7 @@ impl Files {
     }
 }
 
-/// Where the answer goes: to a request for approval, or to a model.
+/// Where the answer goes: to a request for approval, or to a model or a server.
 #[derive(Debug)]
 enum Waiting {
     ForApproval(oneshot::Sender<ApprovalAnswer>),
@@ -82,9 +82,17 @@ enum Waiting {
 }
 
 impl PendingQuestion {
-    /// Returns true for a question of a model, which is answered in words.
+    /// Returns true for a question that is answered in words.
     pub(crate) const fn wants_words(&self) -> bool {
         matches!(self.question, Waiting::ForWords(_))
+    }
+
+    /// Returns what an empty answer in words means.
+    pub(crate) fn if_empty(&self) -> &str {
+        match &self.question {
+            Waiting::ForWords(question) => &question.if_empty,
+            Waiting::ForApproval(_) => "",
+        }
     }
 
     fn is_withdrawn(&self) -> bool {
@@ -346,7 +354,7 @@ impl Conversation {
         self.asks(Waiting::ForApproval(question.answer), on_screen, at);
     }
 
-    /// Adds a question of a model.
+    /// Adds a question of a model or a server.
     pub(crate) fn ask_for_words(&mut self, question: OpenQuestion, at: Duration) {
         let on_screen = RunView::open_question(&question);
         self.asks(Waiting::ForWords(question), on_screen, at);
@@ -441,10 +449,10 @@ impl Conversation {
             _ => return self.answer_question(ApprovalAnswer::Because(words.trim().to_owned()), at),
         }
         let Some(asked) = self.asked.pop_front() else { return };
-        let said = if words.trim().is_empty() { "the model decides" } else { words.trim() };
-        self.answered(&asked.on_screen, &harmless_text(said));
-        if let Waiting::ForWords(question) = asked.question {
-            question.answer.send(words).ok();
+        if let Waiting::ForWords(OpenQuestion { if_empty, answer, .. }) = asked.question {
+            let said = if words.trim().is_empty() { &if_empty } else { words.trim() };
+            self.answered(&asked.on_screen, &harmless_text(said));
+            answer.send(words).ok();
         }
         self.present(at);
     }

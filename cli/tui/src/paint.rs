@@ -169,9 +169,9 @@ fn question(it: &Conversation, asked: &PendingQuestion, width: usize, most: usiz
     }
     let said = answer::read_answer(&it.composer.text(), &asked.on_screen.offers);
     let keys = if asked.wants_words() && asked.words.is_some() {
-        "  Enter answers; with nothing typed, the model decides".to_owned()
+        format!("  Enter answers; with nothing typed: {}", harmless(asked.if_empty()))
     } else if asked.wants_words() {
-        "  Alt-a answer · Alt-n let the model decide".to_owned()
+        format!("  Alt-a answer · Alt-n no answer: {}", harmless(asked.if_empty()))
     } else if asked.words.is_some() && !asked.only.is_empty() {
         "  Enter applies the rest, with the reason if there is one · Esc goes back".to_owned()
     } else if asked.words.is_some() {

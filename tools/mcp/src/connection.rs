@@ -145,8 +145,8 @@ pub(crate) enum Age {
 
 /// Listens while a call is under way.
 pub trait CallListener: Send {
-    /// Puts a question of the server to the user; `None` if there is no answer.
-    fn answer(&mut self, question: String) -> BoxFuture<'_, Option<String>>;
+    /// Puts a question of the server to the user; `if_empty` says what an empty answer means. `None` if there is no user.
+    fn answer(&mut self, question: String, if_empty: String) -> BoxFuture<'_, Option<String>>;
 
     /// Takes what the server says about its progress.
     fn progress(&mut self, text: &str);
@@ -250,7 +250,8 @@ impl Connection {
                 Some(question) = questions.recv() => {
                     let asked = Instant::now();
                     // The server may have given up; then the answer is dropped.
-                    question.reply.send(listener.answer(question.text).await).ok();
+                    let ServerQuestion { text, if_empty, reply } = question;
+                    reply.send(listener.answer(text, if_empty).await).ok();
                     (until, last) = (until + asked.elapsed(), last + asked.elapsed());
                 }
                 Ok(()) = heard.changed() => {

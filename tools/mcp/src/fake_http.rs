@@ -303,7 +303,7 @@ impl FakeSession {
 struct Silent;
 
 impl CallListener for Silent {
-    fn answer(&mut self, _: String) -> BoxFuture<'_, Option<String>> {
+    fn answer(&mut self, _: String, _: String) -> BoxFuture<'_, Option<String>> {
         Box::pin(std::future::ready(None))
     }
 

@@ -191,7 +191,8 @@ fn a_model_is_answered_in_words_and_a_draft_keeps_the_keys() {
     let open = || {
         let (answer, answered) = oneshot::channel();
         let (scope, text) = (Scope::SESSION, "Which port?".to_owned());
-        (OpenQuestion { scope, text, answer }, answered)
+        let if_empty = "80 is taken".to_owned();
+        (OpenQuestion { scope, text, if_empty, answer }, answered)
     };
     let mut it = conversation();
     it.begun("do it", after(0));
@@ -207,6 +208,10 @@ fn a_model_is_answered_in_words_and_a_draft_keeps_the_keys() {
     it.key(Key::Alt('a'), after(4_000));
     types(&mut it, "any\n", 4_100);
     assert_eq!(answered.try_recv(), Ok("any".to_owned()));
+    let (question, mut answered) = open();
+    it.ask_for_words(question, after(5_000));
+    it.key(Key::Alt('n'), after(6_000));
+    assert_eq!(answered.try_recv(), Ok(String::new()));
     assert_eq!(it.composer.text(), "drafted");
 }
 
