@@ -207,7 +207,7 @@ impl Caller {
         let Inner { target, tokens, .. } = &*self.0;
         let Some(tokens) = tokens else { return Ok(None) };
         let token = tokens.bearer(&target.url).await;
-        token.map_err(|why| HttpError::Client(HttpFailure::Refused(self.log_in(&why))))
+        token.map_err(|why| HttpError::Client(HttpFailure::Refused(self.log_in(&why, ""))))
     }
 
     /// Returns another token than one that was refused, if there is one.
@@ -217,8 +217,8 @@ impl Caller {
         tokens.as_ref()?.instead_of(&target.url, refused).await.ok().flatten()
     }
 
-    fn log_in(&self, why: &str) -> String {
-        format!("{why}; log in with `deepseek mcp login {}`", self.0.target.name)
+    fn log_in(&self, why: &str, flags: &str) -> String {
+        format!("{why}; log in with `deepseek mcp login {}{flags}`", self.0.target.name)
     }
 
     /// Sends a message, again if that can do no harm.
@@ -311,11 +311,8 @@ impl Caller {
             }
             HttpError::InsufficientScope(error) if !target.has_key() => {
                 let scope = Challenge::parse(&error.www_authenticate_header).scope;
-                let more = scope.map(|scope| format!(" ({scope}; see `scopes` of its entry)"));
-                let more = more.unwrap_or_default();
-                HttpFailure::Refused(
-                    self.log_in(&format!("it wants a login with more rights{more}")),
-                )
+                let scope = scope.as_deref().map(scope_flags).unwrap_or_default();
+                HttpFailure::Refused(self.log_in("it wants a login with more rights", &scope))
             }
             HttpError::Client(error) => target.broken(route, error),
             HttpError::ResponseBodyTooLarge { .. } => HttpFailure::Unknown(too_long(*max_bytes)),
@@ -323,7 +320,7 @@ impl Caller {
                 Some(status @ (401 | 403)) if target.has_key() => HttpFailure::Refused(format!(
                     "it refuses the header `Authorization` of its entry (HTTP {status})"
                 )),
-                Some(401) => HttpFailure::Refused(self.log_in("it wants a login")),
+                Some(401) => HttpFailure::Refused(self.log_in("it wants a login", "")),
                 Some(400) => HttpFailure::Strange("it refuses (HTTP 400)".to_owned()),
                 Some(status @ (404 | 405)) => HttpFailure::Refused(format!(
                     "it has no server of this protocol at the address (HTTP {status})"
@@ -450,6 +447,14 @@ impl StreamableHttpClient for Caller {
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, HttpError<HttpFailure>> {
         self.get_stream(uri, session, last_event, bearer, headers).await
     }
+}
+
+/// Returns the rights as flags of a login. What could mean something else on a command line is left out: a server says it.
+fn scope_flags(scope: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._:/".contains(c);
+    let plain =
+        scope.split_whitespace().filter(|it| !it.starts_with('-') && it.chars().all(is_plain));
+    plain.flat_map(|it| [" --scope ", it]).collect()
 }
 
 #[cfg(test)]

@@ -165,8 +165,8 @@ async fn a_refusal_says_how_to_log_in() {
         (401, None, "it wants a login; log in with `deepseek mcp login fake`"),
         (
             403,
-            Some("Bearer error=\"insufficient_scope\", scope=\"write\""),
-            "it wants a login with more rights (write; see `scopes` of its entry); log in with `deepseek mcp login fake`",
+            Some("Bearer error=\"insufficient_scope\", scope=\"files:write $(id) -x `y`\""),
+            "it wants a login with more rights; log in with `deepseek mcp login fake --scope files:write`",
         ),
         (404, None, "it has no server of this protocol at the address (HTTP 404)"),
     ] {

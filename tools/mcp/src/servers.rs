@@ -276,13 +276,14 @@ impl Servers {
         outcome
     }
 
-    /// Begins a login at a server.
-    pub async fn login(&self, entry: &ServerEntry) -> Result<Login, LoginError> {
+    /// Begins a login at a server, for `scopes`, or else those of its entry.
+    pub async fn login(&self, entry: &ServerEntry, scopes: &[String]) -> Result<Login, LoginError> {
         let refused = |why| LoginError::Entry(entry.name.clone(), why);
         let target = self.target(entry)?;
         let challenge = target.challenge().await.map_err(refused)?;
         let Inner { variables, tokens, .. } = &*self.0;
-        let McpServer { client_id, client_secret, scopes, .. } = &entry.server;
+        let McpServer { client_id, client_secret, scopes: own, .. } = &entry.server;
+        let scopes = if scopes.is_empty() { own } else { scopes };
         let expanded = |text| {
             let text = expand(text, &|name| variables.get(name).cloned());
             let text = text.map_err(|error| refused(error.to_string()))?;

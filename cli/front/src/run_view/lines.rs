@@ -11,6 +11,7 @@ use facts::grammar::draft::NeededFile;
 use facts::grammar::look::Look;
 use facts::grammar::plan::{Criterion, Plan};
 use facts::model_choice::{ChoiceReason, ModelChoice};
+use facts::words::ToolCallEnd;
 use model::AgentRole;
 use serde_json::Value;
 use tools::count::counted;
@@ -133,6 +134,15 @@ pub(super) fn said_by_models(event: &Event) -> Vec<String> {
             return std::iter::once(format!("  {who} calls {tool}{failed}")).chain(lines).collect();
         }
         return vec![format!("  {who} calls {tool} {}{failed}", harmless(arguments))];
+    }
+    if let Event::ServerToolAnswered { server, end, told, .. } = event
+        && matches!(end, ToolCallEnd::Refused | ToolCallEnd::Unknown)
+    {
+        const LONGEST: usize = 500;
+        let why = String::from_utf8_lossy(&told.content);
+        let why: String = why.lines().next().unwrap_or_default().chars().take(LONGEST).collect();
+        let line = format!("  {}: {}", harmless(server), harmless(&why));
+        return if why.is_empty() { Vec::new() } else { vec![line] };
     }
     if let Event::UserAnswered { answer: None } = event {
         return vec![

@@ -23,6 +23,9 @@ pub(super) struct LoginArgs {
     /// Show a code to type on another device, instead of an address to open on this one.
     #[arg(long)]
     device: bool,
+    /// A right to ask for, instead of those of the server's entry; may be repeated.
+    #[arg(long, value_name = "SCOPE")]
+    scope: Vec<String>,
     /// Do not ask before connecting to a server of the workspace.
     #[arg(long)]
     yes: bool,
@@ -48,7 +51,7 @@ pub(super) async fn login(desk: &McpDesk<'_>, args: &LoginArgs) -> Result<(), Cl
         }
         desk.confirm(args.yes, &args.name, "Connect to it?").await?;
     }
-    let login = desk.servers.login(&entry).await.map_err(|error| failed(&error))?;
+    let login = desk.servers.login(&entry, &args.scope).await.map_err(|error| failed(&error))?;
     let issuer = render::harmless(login.issuer());
     render::warn(&format!("{issuer} gives logins for {}", render::harmless(&entry.target())));
     let listener = if args.device { None } else { RedirectListener::open().await.ok() };

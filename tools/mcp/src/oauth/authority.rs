@@ -78,10 +78,12 @@ pub(super) struct FoundAuthority {
 }
 
 impl Authority {
-    /// Checks that it is the one that was looked for and can do what is needed.
-    fn checked(self, issuer: &Url) -> Result<Self, String> {
+    /// Checks that it is the one that was looked for and can do what is needed. Where the server does not say which it is, any on
+    /// the server's own host is.
+    fn checked(self, issuer: &Url, is_said: bool) -> Result<Self, String> {
         let bare = |issuer: &str| issuer.trim_end_matches('/').to_owned();
-        if bare(&self.issuer) != bare(issuer.as_str()) {
+        let is_beside = || Url::parse(&self.issuer).is_ok_and(|it| it.origin() == issuer.origin());
+        if bare(&self.issuer) != bare(issuer.as_str()) && (is_said || !is_beside()) {
             let other = &self.issuer;
             return Err(format!("the metadata of {issuer} is that of another issuer ({other})"));
         }
@@ -143,9 +145,10 @@ pub(super) async fn discover(
     // Older servers are their own authority.
     let own = server.origin().ascii_serialization();
     let mut why = format!("{own} does not say who gives tokens for it");
-    let issuers = if issuers.is_empty() { vec![own] } else { issuers };
+    let is_said = !issuers.is_empty();
+    let issuers = if is_said { issuers } else { vec![own] };
     for issuer in issuers {
-        match authority(leader, &issuer).await {
+        match authority(leader, &issuer, is_said).await {
             Ok(Some(authority)) => {
                 let scopes = scopes(wanted, challenge, offered, &authority);
                 return Ok(FoundAuthority { resource, scopes, authority });
@@ -182,7 +185,11 @@ async fn resource(
 }
 
 /// Returns what an authority says of itself; nothing if it does not.
-async fn authority(leader: &Leader, issuer: &str) -> Result<Option<Authority>, String> {
+async fn authority(
+    leader: &Leader,
+    issuer: &str,
+    is_said: bool,
+) -> Result<Option<Authority>, String> {
     let issuer =
         Url::parse(issuer).map_err(|error| format!("`{issuer}` is no address: {error}"))?;
     for url in authority_documents(&issuer) {
@@ -192,7 +199,7 @@ async fn authority(leader: &Leader, issuer: &str) -> Result<Option<Authority>, S
         }
         let found: Authority = serde_json::from_value(answer.body)
             .map_err(|error| format!("the metadata at {url} is damaged: {error}"))?;
-        return found.checked(&issuer).map(Some);
+        return found.checked(&issuer, is_said).map(Some);
     }
     Ok(None)
 }
@@ -348,9 +355,12 @@ mod tests {
             code_challenge_methods_supported: vec![method.to_owned()],
             ..Authority::default()
         };
-        let checked = |issuer, method| authority(issuer, method).checked(&url("https://a/"));
+        let checked = |issuer, method| authority(issuer, method).checked(&url("https://a/"), true);
         assert!(checked("https://a", "S256").is_ok());
         assert!(checked("https://b", "S256").unwrap_err().contains("another issuer (https://b)"));
+        assert!(checked("https://a/oauth", "S256").is_err());
+        let unsaid = |issuer| authority(issuer, "S256").checked(&url("https://a/"), false);
+        assert!(unsaid("https://a/oauth").is_ok() && unsaid("https://b/").is_err());
         assert!(checked("", "S256").is_err());
         assert!(checked("https://a", "plain").unwrap_err().contains("PKCE"));
     }

@@ -131,7 +131,7 @@ fn behind(fake: &FakeHttp) -> FakeSession {
 
 /// Logs in as a browser does that follows the redirect to the listener.
 async fn log_in(session: &FakeSession) -> Result<(), LoginError> {
-    let login = session.servers.login(&session.entry()).await?;
+    let login = session.servers.login(&session.entry(), &[]).await?;
     let listener = RedirectListener::open().await?;
     let asked = login.ask_user(listener.address()).await?;
     let address = asked.address.clone();
@@ -205,7 +205,7 @@ async fn a_token_that_has_ended_or_is_refused_is_renewed_once() {
 async fn an_answer_to_another_login_is_refused() {
     let fake = guarded(Oddity { holds: 3600, ..Oddity::default() }).await;
     let session = behind(&fake);
-    let login = session.servers.login(&session.entry()).await.unwrap();
+    let login = session.servers.login(&session.entry(), &[]).await.unwrap();
     let asked = login.ask_user("http://127.0.0.1:9/callback").await.unwrap();
     let answer = "http://127.0.0.1:9/callback?code=c%2F1&state=other";
     let why = login.finish(asked, answer).await.unwrap_err().to_string();
@@ -235,7 +235,7 @@ async fn a_server_that_leads_elsewhere_is_refused() {
     ] {
         let fake = guarded(oddity).await;
         let session = behind(&fake);
-        let why = session.servers.login(&session.entry()).await.err().unwrap().to_string();
+        let why = session.servers.login(&session.entry(), &[]).await.err().unwrap().to_string();
         assert!(why.contains(expected), "{why}");
         assert_eq!(fake.asked().iter().filter(|asked| asked.path == "/register").count(), 0);
     }
@@ -245,7 +245,7 @@ async fn a_server_that_leads_elsewhere_is_refused() {
 async fn a_login_by_another_device_waits_for_the_user() {
     let fake = guarded(Oddity { devices: true, holds: 3600, ..Oddity::default() }).await;
     let session = behind(&fake);
-    let login = session.servers.login(&session.entry()).await.unwrap();
+    let login = session.servers.login(&session.entry(), &[]).await.unwrap();
     assert!(login.has_device_codes());
     let asked = login.ask_device().await.unwrap();
     assert_eq!((asked.code.as_str(), &asked.address), ("AB-12", &format!("{}/go", fake.origin)));
@@ -257,6 +257,6 @@ async fn a_login_by_another_device_waits_for_the_user() {
 async fn a_program_is_not_logged_in_at() {
     let server = config::McpServer { command: "x".into(), ..config::McpServer::default() };
     let session = FakeSession::with(server);
-    let why = session.servers.login(&session.entry()).await.err().unwrap().to_string();
+    let why = session.servers.login(&session.entry(), &[]).await.err().unwrap().to_string();
     assert!(why.contains("it is a program"), "{why}");
 }
