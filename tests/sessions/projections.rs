@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
-use mock::{Options, ScriptedReply};
+use mock::{Behaviour, Options, ScriptedCall, ScriptedReply};
 use serde_json::Value;
 
 use crate::support::{KEY, Project, Provider, Run, World, architect, diff, editor, plan};
@@ -220,6 +220,87 @@ fn a_session_is_exported_as_markdown_html_and_json() {
     assert!(question.contains("It greets.") && !question.contains(KEY), "{question}");
     let latest = succeed(&world, &["export"]).stdout;
     assert!(latest.contains("not applied") && latest.contains("- denied"), "{latest}");
+}
+
+/// Returns the steps of a trajectory after checking what every reader of it relies on.
+fn checked_steps(trajectory: &Value) -> &[Value] {
+    let steps = trajectory["steps"].as_array().unwrap();
+    for (step, number) in steps.iter().zip(1..) {
+        assert_eq!(step["step_id"], number, "{step}");
+        let is_agent = step["source"] == "agent";
+        let of_agents = ["model_name", "reasoning_content", "tool_calls", "metrics"];
+        assert!(is_agent || of_agents.iter().all(|key| step.get(key).is_none()), "{step}");
+        let calls = step["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let results = step["observation"]["results"].as_array().map(Vec::as_slice);
+        for result in results.unwrap_or_default() {
+            let call = &result["source_call_id"];
+            let is_known = calls.iter().any(|it| &it["tool_call_id"] == call);
+            assert!(call.is_null() || is_known, "{step}");
+        }
+    }
+    steps
+}
+
+#[test]
+fn a_session_is_exported_as_a_trajectory() {
+    let world = eventful();
+    let ids = ids(&world);
+    let trajectory = &succeed(&world, &["export", &ids[0], "--format", "atif"]).events[0];
+    let steps = checked_steps(trajectory);
+    assert_eq!(
+        (&steps[0]["source"], &steps[0]["message"]),
+        (&"user".into(), &"Fix the greeting".into())
+    );
+    let last = steps.last().unwrap();
+    assert!(last["message"].as_str().unwrap().starts_with("delivered, proven"), "{last}");
+    let named = |name: &str| {
+        let calls =
+            steps.iter().filter_map(|step| Some((step, step["tool_calls"][0].as_object()?)));
+        calls.filter(|(_, call)| call["function_name"] == name).map(|it| it.0).collect::<Vec<_>>()
+    };
+    let patches = named("apply_patch");
+    let diff = patches[1]["tool_calls"][0]["arguments"]["diff"].as_str().unwrap();
+    assert!(patches.len() == 2 && diff.contains("+hello world"), "{patches:?}");
+    let ran = named("run")
+        .iter()
+        .map(|step| step["observation"]["results"][0]["content"].to_string())
+        .collect::<String>();
+    assert!(ran.contains("exit 1") && ran.contains("exit 0"), "{ran}");
+    let sum =
+        |key: &str| steps.iter().filter_map(|step| step["metrics"][key].as_u64()).sum::<u64>();
+    let totals = &trajectory["final_metrics"];
+    assert_eq!(totals["total_prompt_tokens"], sum("prompt_tokens"));
+    assert_eq!(totals["total_completion_tokens"], sum("completion_tokens"));
+    assert_eq!(totals["total_cached_tokens"], sum("cached_tokens"));
+    assert_eq!(totals["total_steps"], steps.len());
+    let calls = steps.iter().filter(|step| step["llm_call_count"] == 1).count();
+    assert_eq!(totals["extra"]["model_calls"], calls);
+    let denied = &succeed(&world, &["export", "--format", "atif"]).events[0];
+    let denied = checked_steps(denied).iter().find(|step| step["source"] == "system").unwrap();
+    assert!(denied["message"].as_str().unwrap().starts_with("denied"), "{denied}");
+}
+
+#[test]
+fn a_trajectory_has_the_calls_of_tools_with_their_results() {
+    let call =
+        ScriptedCall { name: "fs_read".into(), arguments: r#"{"path": "greet.txt"}"#.into() };
+    let world = World::greeting(vec![
+        ScriptedReply { tool_calls: vec![call], ..ScriptedReply::of(Behaviour::ToolCall) }
+            .to("analysis"),
+        ScriptedReply::text("It says hello.").to("analysis"),
+    ]);
+    assert_eq!(world.deepseek(["ask", "What does it say?"]).run().code, Some(0));
+    let trajectory = &succeed(&world, &["export", "--format", "atif"]).events[0];
+    let steps = checked_steps(trajectory);
+    let call = &steps[1]["tool_calls"][0];
+    assert_eq!(
+        (&call["function_name"], &call["arguments"]["path"]),
+        (&"fs_read".into(), &"greet.txt".into())
+    );
+    let result = &steps[1]["observation"]["results"][0];
+    assert!(result["content"].as_str().unwrap().contains("hello"), "{result}");
+    assert_eq!(result["source_call_id"], call["tool_call_id"]);
+    assert_eq!(steps[2]["message"], "It says hello.");
 }
 
 #[test]

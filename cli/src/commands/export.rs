@@ -1,11 +1,13 @@
 //! `deepseek export`: prints a session as a document to keep, read or share. Secrets were redacted before it was journaled.
 
+mod atif;
+
 use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use facts::event::{Event, NamedImage};
+use facts::event::{Blob, Event, NamedImage};
 use facts::words::Side;
 use front::error::{CliError, CliErrorKind};
 use journal::read::content;
@@ -14,12 +16,13 @@ use report::{PageSources, session_page};
 use serde_json::{Value, json};
 use tools::count::counted;
 
+use self::atif::{TrajectorySources, trajectory};
 use crate::flags::{Global, OutputFormat};
 use crate::past::Past;
 use crate::render::{self, Paint, changes_as_text, describe, document};
 use crate::surroundings::Surroundings;
 
-/// Print a session as Markdown, JSON or HTML.
+/// Print a session as Markdown, JSON, HTML or a trajectory (ATIF).
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
     /// The session: its id, the start or end of it, or `latest`.
@@ -45,6 +48,8 @@ enum Format {
     Json,
     /// A single HTML page.
     Html,
+    /// A trajectory in ATIF 1.8, the form in which agents are compared.
+    Atif,
 }
 
 /// Runs the command.
@@ -70,6 +75,7 @@ pub(crate) fn run(
         Format::Html => as_page(around, &past, &story),
         Format::Md => render::harmless(&as_markdown(&past, &story)),
         Format::Json => format!("{}\n", as_json(&past, &story)),
+        Format::Atif => format!("{}\n", as_trajectory(&past, &story)),
     };
     let Some(file) = &args.out else {
         render::text(&text);
@@ -101,10 +107,7 @@ fn as_page(around: &Surroundings, past: &Past, story: &Story) -> String {
     let dir = past.dir(&story.summary.id);
     let output = |event: &Event| {
         let Event::VerificationRun { output, .. } = event else { return String::new() };
-        content(&dir, output).map_or_else(
-            |error| format!("({error})"),
-            |bytes| String::from_utf8_lossy(&bytes).into_owned(),
-        )
+        kept_text(&dir, output)
     };
     let sources = PageSources {
         diff: &|patch| diff(past, patch),
@@ -113,6 +116,21 @@ fn as_page(around: &Surroundings, past: &Past, story: &Story) -> String {
         local: &|moment| around.local(moment),
     };
     session_page(story, &sources)
+}
+
+fn as_trajectory(past: &Past, story: &Story) -> Value {
+    let dir = past.dir(&story.summary.id);
+    let sources =
+        TrajectorySources { text: &|blob| kept_text(&dir, blob), diff: &|patch| diff(past, patch) };
+    trajectory(story, &sources)
+}
+
+/// Returns kept text, or why it cannot be read.
+fn kept_text(dir: &Path, blob: &Blob) -> String {
+    content(dir, blob).map_or_else(
+        |error| format!("({error})"),
+        |bytes| String::from_utf8_lossy(&bytes).into_owned(),
+    )
 }
 
 fn as_json(past: &Past, story: &Story) -> Value {
