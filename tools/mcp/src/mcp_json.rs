@@ -168,12 +168,16 @@ impl JsonServer {
         if let Some(timeout) = timeout {
             server.call_timeout_seconds = Some(timeout.div_ceil(1000));
         }
-        if let Some(OAuthFields { client_id, client_secret, scopes }) = oauth {
+        let OAuthFields { client_id, client_secret, scopes } = oauth.unwrap_or_default();
+        if !client_id.is_empty() {
             (server.client_id, server.client_secret) = (client_id, client_secret);
-            server.scopes = match scopes {
-                Scopes::List(scopes) => scopes,
-                Scopes::Text(text) => text.split_whitespace().map(str::to_owned).collect(),
-            };
+        }
+        let scopes = match scopes {
+            Scopes::List(scopes) => scopes,
+            Scopes::Text(text) => text.split_whitespace().map(str::to_owned).collect(),
+        };
+        if !scopes.is_empty() {
+            server.scopes = scopes;
         }
         server
     }

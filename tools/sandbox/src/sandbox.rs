@@ -138,9 +138,11 @@ impl Sandbox {
         self.ground.as_ref().filter(|_| is_confined)?.first_hidden(wanted, paths)
     }
 
-    /// Returns the directory that is kept under a name as the home directory of confined commands; `None` if the sandbox is off.
+    /// Returns the directory that is kept under a name as the home directory of commands; `None` if they are not confined. The
+    /// first call may block as [`Self::level`] does.
     pub fn kept_home(&self, name: &str) -> Option<PathBuf> {
-        Some(self.ground.as_ref()?.homes().join(name))
+        let is_confined = self.level().degree() != Degree::None;
+        Some(self.ground.as_ref().filter(|_| is_confined)?.homes().join(name))
     }
 
     /// Returns whether the user accepted this level of confinement in this workspace.
