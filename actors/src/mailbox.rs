@@ -49,7 +49,7 @@ impl WaitLog {
     }
 }
 
-/// How waiting for somebody appears in the log.
+/// How waiting for an answer appears in the log.
 #[derive(Debug, Clone)]
 pub struct Waits {
     whom: &'static str,

@@ -158,7 +158,7 @@ impl Run {
         self.publisher.run()
     }
 
-    /// Returns how waiting for somebody who works for this part of the run appears in the log.
+    /// Returns how waiting for what works for this part of the run appears in the log.
     pub fn waits(&self, whom: &'static str) -> Waits {
         self.wait_log.of(whom, self.scope())
     }

@@ -193,6 +193,22 @@ fn a_program_outside_the_workspace_is_seen_because_the_entry_names_it() {
 }
 
 #[test]
+fn a_place_to_write_to_is_checked_before_anything_is_started() {
+    let world = world(vec![]);
+    let place = world.project.path("").display().to_string();
+    for (place, why) in
+        [("/none/here", "which is not there"), (&place, "no server writes to the workspace")]
+    {
+        let added = world.deepseek(["mcp", "add", "far", "--write", place, "--", "sh", "serve.sh"]);
+        assert_eq!({ added }.run().code, Some(0));
+        let run = world.deepseek(["mcp", "approve", "far", "--yes"]).run();
+        assert_eq!(run.code, Some(2), "{}", run.stderr);
+        assert!(run.stderr.contains(why) && !run.stderr.contains("--network"), "{}", run.stderr);
+        assert_eq!(world.deepseek(["mcp", "remove", "far"]).run().code, Some(0));
+    }
+}
+
+#[test]
 fn a_broken_file_is_named_and_the_request_goes_on() {
     let world = world(vec![says("Two.")]);
     world.project.write(".mcp.json", "{ \"mcpServers\": ");

@@ -48,3 +48,17 @@ fn a_question_of_a_server_is_answered_by_the_user() {
     let replay = world.deepseek(["replay", "latest"]).run();
     assert_eq!(replay.code, Some(0), "{}", replay.stderr);
 }
+
+#[test]
+fn a_question_of_a_server_says_what_an_empty_answer_means() {
+    let world = world(vec![calls("mcp_shell_ask", &json!({})), says("Done.")]);
+    approve(&world, &["*"]);
+    let mut terminal = Terminal::start(&mut world.deepseek(["ask", "Find it"]));
+    terminal.until("Your answer (empty: you decline): ", 1);
+    terminal.types("\n");
+    terminal.until("Done.", 1);
+    let shown = terminal.shown();
+    assert_eq!(terminal.end(), Some(0));
+    assert!(!shown.contains("the model decides"), "{shown}");
+    assert!(told(&world, 1).to_string().contains("decline"), "{}", told(&world, 1));
+}

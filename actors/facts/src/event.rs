@@ -524,7 +524,7 @@ pub enum Event {
         /// The whole answer, or why there is none, with secrets masked.
         told: Blob,
     },
-    /// A model asked the user what a request means.
+    /// A model asked the user what a request means, or a server what it needs for a call.
     #[serde(rename = "UserAsked@v1")]
     UserAsked {
         /// The role that asked.
@@ -532,10 +532,10 @@ pub enum Event {
         /// The question.
         question: String,
     },
-    /// The user answered a model's question, or was absent.
+    /// The user answered the question of a model or a server, or was absent.
     #[serde(rename = "UserAnswered@v1")]
     UserAnswered {
-        /// The answer; absent if there was none.
+        /// The answer; absent if there was none, empty if a server's question was left empty.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         answer: Option<String>,
     },

@@ -25,7 +25,7 @@ pub enum Signal {
     Paused(String),
     /// How far the commands of a run are confined. Never lost.
     Confined(ConfinementLevel),
-    /// What a plan needs approval for that nobody can give. Never lost.
+    /// What a plan needs approval for while no user is there to give it. Never lost.
     Unapprovable(String),
     /// A request for approval. Never lost.
     Question(ApprovalQuestion),

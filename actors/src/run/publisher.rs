@@ -206,7 +206,7 @@ impl Publisher {
         self.show(Signal::Waiting(self.scope.clone(), why.into()));
     }
 
-    /// Tells the screen that a plan needs approval which nobody can give.
+    /// Tells the screen that a plan needs approval which no user is there to give.
     pub async fn tell_unapprovable(&self, what: String) {
         // A closed screen shows nothing.
         self.journal.screen.send(Signal::Unapprovable(what)).await.ok();

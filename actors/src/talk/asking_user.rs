@@ -58,9 +58,7 @@ pub(crate) async fn asked_by_server(
 ) -> Result<Option<String>, JournalClosed> {
     let question = run.redactor.redact(question).into_owned();
     run.record(Event::UserAsked { role, question: question.clone() }).await?;
-    let answer = run.publisher.ask_for_words(question, if_empty.to_owned());
-    let answer = run.waits("user").answer("question", answer).await;
-    let answer = answer.map(|answer| run.redactor.redact(answer.trim()).into_owned());
+    let answer = put(run, question, if_empty).await;
     run.record(Event::UserAnswered { answer: answer.clone() }).await?;
     Ok(answer)
 }
@@ -77,6 +75,13 @@ async fn ask_user(
     said_before.push(UserWord::Answer { question, answer: said.clone() });
     drop(said_before);
     Ok(said)
+}
+
+/// Puts a question to the user. Returns the answer with secrets masked; `None` if there is no user to answer.
+async fn put(run: &Run, question: String, if_empty: &str) -> Option<String> {
+    let answer = run.publisher.ask_for_words(question, if_empty.to_owned());
+    let answer = run.waits("user").answer("question", answer).await?;
+    Some(run.redactor.redact(answer.trim()).into_owned())
 }
 
 /// What an empty answer to a model's question means.
@@ -110,15 +115,10 @@ impl Effect for Asking<'_> {
             run.record(Event::UserAsked { role: self.role, question: question.clone() }).await?;
         }
         let answer = match run.attendance {
-            Attendance::Attended => {
-                let answer = run.publisher.ask_for_words(question, IF_EMPTY.to_owned());
-                run.waits("user").answer("question", answer).await
-            }
+            Attendance::Attended => put(run, question, IF_EMPTY).await,
             Attendance::Unattended => None,
         };
-        let answer = answer
-            .filter(|answer| !answer.trim().is_empty())
-            .map(|answer| run.redactor.redact(answer.trim()).into_owned());
+        let answer = answer.filter(|answer| !answer.is_empty());
         run.record(Event::UserAnswered { answer: answer.clone() }).await?;
         Ok(answer)
     }

@@ -304,7 +304,7 @@ impl Session {
     }
 }
 
-/// Waits for the next news; forever if there is nobody to tell any.
+/// Waits for the next news; forever if none can come.
 async fn next_of(news: &mut Option<mpsc::Receiver<ToldNews>>) -> Option<ToldNews> {
     match news {
         Some(news) => news.recv().await,

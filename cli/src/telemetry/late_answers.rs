@@ -21,7 +21,7 @@ use tracing_subscriber::layer::Context;
 /// The file of a session.
 const FILE: &str = "waits.json";
 
-/// Somebody has waited long for an answer.
+/// A wait for an answer was long.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct LateAnswer {
     since: Timestamp,
@@ -96,7 +96,7 @@ impl<S: Subscriber> Layer<S> for LateAnswers {
     }
 }
 
-/// Replaces the file, so that nobody reads half of it.
+/// Replaces the file, so that no other process reads half of it.
 fn write(file: &Path, late: &[&LateAnswer]) -> io::Result<()> {
     if late.is_empty() {
         return fs::remove_file(file);

@@ -242,7 +242,10 @@ impl<'r> RunRecords<'r> {
                 Event::UserAsked { question, .. } => asked = question,
                 Event::UserAnswered { answer } => {
                     let question = std::mem::take(&mut asked);
-                    said.push(UserWord::Answer { question, answer });
+                    // Only a server's question can be left empty, and its call says what came of it.
+                    if answer.as_deref() != Some("") {
+                        said.push(UserWord::Answer { question, answer });
+                    }
                 }
                 Event::UserSteered { words } => {
                     said.extend(words.into_iter().map(|words| UserWord::Said { words }));

@@ -289,8 +289,8 @@ impl Servers {
             let text = text.map_err(|error| refused(error.to_string()))?;
             Ok::<_, LoginError>(Some(text).filter(|text| !text.is_empty()))
         };
-        let client = expanded(client_id)?.map(|id| (id, expanded(client_secret)));
-        let client = client.map(|(id, secret)| secret.map(|secret| (id, secret))).transpose()?;
+        let (id, secret) = (expanded(client_id)?, expanded(client_secret)?);
+        let client = id.map(|id| (id, secret));
         Login::discover(target.url, &challenge, (client, scopes), tokens.clone()).await
     }
 

@@ -143,9 +143,9 @@ pub struct CommandNeeds<'w> {
 }
 
 impl Ground {
-    /// Returns the directory with the home directories that are kept.
-    pub(crate) fn homes(&self) -> PathBuf {
-        self.places.private.join("homes")
+    /// Returns the home directory that is kept under a name.
+    pub(crate) fn kept_home(&self, name: &str) -> PathBuf {
+        self.places.private.join("homes").join(name)
     }
 
     /// Returns the file that records what the user accepted.

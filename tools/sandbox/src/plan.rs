@@ -251,7 +251,7 @@ impl Ground {
 
     /// Returns the directory that stands for the home directory of a command where there are no mounts.
     fn real_home(&self, wanted: &CommandNeeds<'_>) -> PathBuf {
-        wanted.home.map_or_else(|| self.places.private.join("home"), |name| self.homes().join(name))
+        wanted.home.map_or_else(|| self.places.private.join("home"), |name| self.kept_home(name))
     }
 
     fn expanded(&self, path: &str) -> Option<PathBuf> {
@@ -282,7 +282,7 @@ impl Ground {
         let mut kept = Vec::new();
         let mut kept_home = None;
         match (&home, wanted.home) {
-            (Some(_), Some(name)) => kept_home = Some(private(&self.homes().join(name))?.into()),
+            (Some(_), Some(name)) => kept_home = Some(private(&self.kept_home(name))?.into()),
             (Some(home), None) => {
                 let cache = private(&self.places.private.join("cache"))?;
                 kept.push((cache.into(), home.join(".cache").into()));

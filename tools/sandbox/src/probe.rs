@@ -65,9 +65,9 @@ fn attempt(ground: &Ground, level: &ConfinementLevel) -> Result<Vec<Lack>, Failu
         is_unseen: &|_: &Path| false,
         git_dirs: &|_: &Path| Vec::new(),
     };
-    let (read, network, layers) = (&[][..], Network::Own, None);
+    let (nothing, network, layers) = (&[][..], Network::Own, None);
     let streams = CommandStreams::OfHelper;
-    let (tree, cwd, write, home) = (&tree, &*root, read, None);
+    let (tree, cwd, read, write, home) = (&tree, &*root, nothing, nothing, None);
     let wanted = CommandNeeds { tree, cwd, streams, read, write, home, network, layers };
     nothing_confined(ground, level, &wanted)
 }

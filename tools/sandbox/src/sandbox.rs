@@ -142,7 +142,7 @@ impl Sandbox {
     /// first call may block as [`Self::level`] does.
     pub fn kept_home(&self, name: &str) -> Option<PathBuf> {
         let is_confined = self.level().degree() != Degree::None;
-        Some(self.ground.as_ref().filter(|_| is_confined)?.homes().join(name))
+        Some(self.ground.as_ref().filter(|_| is_confined)?.kept_home(name))
     }
 
     /// Returns whether the user accepted this level of confinement in this workspace.

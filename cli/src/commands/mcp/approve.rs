@@ -37,6 +37,7 @@ pub(super) struct ApproveArgs {
 pub(super) async fn approve(desk: &McpDesk<'_>, args: &ApproveArgs) -> Result<(), CliError> {
     let entry = desk.entry(&args.name)?;
     entry.endpoint().map_err(|error| CliError::caused(CliErrorKind::Usage, &error))?;
+    desk.servers.written(&entry).map_err(|error| failed(&error))?;
     let digest = desk.servers.digest(&entry);
     let is_program = !entry.server.command.is_empty();
     let network = entry.server.network || args.network;
