@@ -5,9 +5,9 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use front::error::{CliError, CliErrorKind};
 
 use crate::commands::{
-    apply, auth, autopilot, commit, completions, config, demo, diff, doctor, explain, export, fork,
-    index, init, man, mcp, memory, mission, mock, patch, policy, prompts, replay, rewind, run,
-    sandbox, schema, sessions, tools, trust, usage,
+    apply, auth, autopilot, commit, completions, config, demo, diff, doctor, eval, explain, export,
+    fork, index, init, man, mcp, memory, mission, mock, patch, policy, prompts, replay, rewind,
+    run, sandbox, schema, sessions, tools, trust, usage,
 };
 use crate::flags::Global;
 
@@ -163,6 +163,11 @@ pub(crate) enum Command {
     Fork(fork::ForkArgs),
     /// Print a session as Markdown, JSON or HTML.
     Export(export::ExportArgs),
+    /// Judge models, settings and builds on past commits of this repository, or on exercises.
+    ///
+    /// Commits with tests are drawn; each request is its message, and its tests stay hidden until the result is judged. Nothing is
+    /// done in the workspace.
+    Eval(eval::EvalArgs),
     /// Show calls, tokens and cost.
     ///
     /// The cost is an estimate from the price table in effect at the time of each call. Unknown prices and usage stay unknown.

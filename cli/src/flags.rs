@@ -217,6 +217,15 @@ pub(crate) enum ThinkingFlag {
 }
 
 impl ThinkingFlag {
+    /// Returns the value on the command line.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::On => "on",
+            Self::Off => "off",
+            Self::Auto => "auto",
+        }
+    }
+
     /// Returns the setting for all models; `None` leaves it to the configuration.
     pub(crate) const fn fixed(self) -> Option<bool> {
         match self {

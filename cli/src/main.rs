@@ -191,6 +191,7 @@ fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
         Some(Command::Fork(args)) => blocking(commands::fork::run(around, global, args)),
         Some(Command::Replay(args)) => blocking(commands::replay::run(around, global, args)),
         Some(Command::Export(args)) => commands::export::run(around, global, args),
+        Some(Command::Eval(args)) => return blocking(commands::eval::run(around, global, args)),
         Some(Command::Usage(args)) => commands::usage::run(around, global, args),
         Some(Command::Config(args)) => commands::config::run(around, global, args),
         Some(Command::Auth(args)) => commands::auth::run(around, global, args),

@@ -204,6 +204,13 @@ impl Surroundings {
         self.background().map_or(paint, |background| paint.on(background))
     }
 
+    /// Returns the file of this program.
+    pub(crate) fn program(&self) -> Result<PathBuf, CliError> {
+        std::env::current_exe().map_err(|error| {
+            CliError::new(CliErrorKind::Internal, format!("cannot find this program: {error}"))
+        })
+    }
+
     /// Returns the absolute workspace: `--workspace`, or the project around the current directory.
     pub(crate) fn workspace(&self, global: &Global) -> Result<PathBuf, CliError> {
         let dir =

@@ -60,7 +60,7 @@ impl Takes {
             ("run", _) => Self::Access,
             (
                 "apply" | "commit" | "rewind" | "fork" | "config" | "auth" | "trust" | "index"
-                | "policy" | "memory" | "mcp" | "prompts" | "sandbox" | "doctor",
+                | "policy" | "memory" | "mcp" | "prompts" | "sandbox" | "doctor" | "eval",
                 _,
             ) => Self::Settings,
             _ => Self::Nothing,

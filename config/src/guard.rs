@@ -8,7 +8,7 @@ use crate::layers::{Inputs, WorkspaceTrust, check_known};
 use crate::setting::LayerSetting;
 
 /// Keys that an untrusted workspace cannot set at all, because none of their values is stricter than another.
-const NEVER: [&str; 14] = [
+const NEVER: [&str; 15] = [
     "llm.base_url",
     "llm.api_key_env",
     "llm.dialect",
@@ -19,6 +19,7 @@ const NEVER: [&str; 14] = [
     "llm.peak",
     "trust",
     "checkpoints",
+    "eval",
     "lanes",
     "mcp",
     "projects",

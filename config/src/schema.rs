@@ -6,6 +6,7 @@
 mod agent_loop;
 mod commands;
 mod dialect;
+mod eval;
 mod mcp;
 mod model;
 mod policy;
@@ -18,10 +19,11 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 pub use self::agent_loop::{AgentLoop, ApplyStrategy, Baseline, FailureClassifier, SafetyGate};
-pub use self::commands::{Commands, Complaints, ProjectKind, TestCommand};
+pub use self::commands::{Commands, Complaints, OnlyTests, ProjectKind, TestCommand};
 pub use self::dialect::{
     Dialect, FinishReasons, Parameter, UsageFields, by_pattern, matches_pattern,
 };
+pub use self::eval::{Eval, ExerciseLanguage};
 pub use self::mcp::{Mcp, McpServer};
 pub use self::model::{Effort, ImageSettings, Llm, ModelRole, Peak, Price};
 pub use self::policy::{Approval, Mode, Policy};
@@ -66,6 +68,8 @@ pub struct Config {
     pub lanes: Lanes,
     /// Tools of others, which servers of the Model Context Protocol provide.
     pub mcp: Mcp,
+    /// How past commits and exercises are judged.
+    pub eval: Eval,
     /// Workspaces whose own configuration may widen policy and set keys or base URLs.
     pub trust: Trust,
     /// The terminal.

@@ -30,6 +30,13 @@ pub fn precise_now() -> SystemTime {
     SystemTime::now()
 }
 
+/// Returns the numbers below `count` in an order that depends on the seed alone.
+pub fn seeded_order(seed: u64, count: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    fastrand::Rng::with_seed(seed).shuffle(&mut order);
+    order
+}
+
 /// A clock stopped at one time, for tests and replays.
 #[derive(Debug, Clone, Copy)]
 pub struct FixedClock(pub Timestamp);

@@ -4,16 +4,18 @@
 
 mod makefile;
 mod readme;
+mod selected;
 mod site;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
-use config::{ProjectKind, TestCommand};
+use config::{OnlyTests, ProjectKind, TestCommand};
 
 use self::makefile::recipe;
 use self::readme::named_in_readme;
+pub use self::selected::derive_for_tests;
 pub use self::site::Project;
 use self::site::Site;
 use crate::project_kinds::kind_of;
@@ -34,25 +36,16 @@ struct Derived {
     command: String,
     /// The commands that it runs, if it is a target of a Makefile.
     recipe: Option<Vec<String>>,
+    /// How only some files with tests are run.
+    only: Option<OnlyTests>,
 }
 
 /// Returns the commands for the kinds of project found, one per kind. What the project says itself comes first: the
 /// target of its Makefile; its README counts if nothing else is known. If nothing in the root can be tested, the
 /// directories below it are.
 pub fn derive(project: &Project<'_>, kinds: &Kinds) -> Vec<String> {
-    let root = Site::root(project);
-    let mut derived = with_own_words_first(derived_in(&root, kinds), kinds);
-    let is_there = |kind: &str| derived.iter().any(|it| it.kind == kind);
-    if let Some((kind, command)) = named_in_readme(&root, kinds)
-        && !is_there(kind)
-    {
-        derived.push(Derived { kind: kind.to_owned(), command, recipe: None });
-    }
-    if derived.is_empty() {
-        derived = derived_below(&root, kinds);
-    }
     let mut commands: Vec<String> = Vec::new();
-    for Derived { command, .. } in derived {
+    for Derived { command, .. } in all_derived(project, kinds) {
         if !commands.contains(&command) {
             commands.push(command);
         }
@@ -60,12 +53,29 @@ pub fn derive(project: &Project<'_>, kinds: &Kinds) -> Vec<String> {
     commands
 }
 
+fn all_derived(project: &Project<'_>, kinds: &Kinds) -> Vec<Derived> {
+    let root = Site::root(project);
+    let mut derived = with_own_words_first(derived_in(&root, kinds), kinds);
+    let is_there = |kind: &str| derived.iter().any(|it| it.kind == kind);
+    if let Some((kind, command)) = named_in_readme(&root, kinds)
+        && !is_there(kind)
+    {
+        derived.push(Derived { kind: kind.to_owned(), command, recipe: None, only: None });
+    }
+    if derived.is_empty() {
+        derived = derived_below(&root, kinds);
+    }
+    derived
+}
+
 /// Returns the commands for a directory, one for each kind.
 fn derived_in(site: &Site<'_>, kinds: &Kinds) -> Vec<Derived> {
     let of_kind = |(name, kind): (&String, &ProjectKind)| {
-        let (command, recipe) = kind.tests.iter().find_map(|test| usable(site, kind, test))?;
-        let kind = name.clone();
-        proves_nothing(&command).is_none().then_some(Derived { kind, command, recipe })
+        let usable =
+            |test| usable(site, kind, test).map(|(command, recipe)| (command, recipe, test));
+        let (command, recipe, test) = kind.tests.iter().find_map(usable)?;
+        let (kind, only) = (name.clone(), test.only.clone());
+        proves_nothing(&command).is_none().then_some(Derived { kind, command, recipe, only })
     };
     kinds.iter().filter_map(of_kind).collect()
 }

@@ -59,8 +59,8 @@ impl ToProve {
 }
 
 /// Returns which part of a change is tests, by the conventions of common languages.
-fn tested(change: &Change) -> Tested {
-    if change.paths().all(is_test) {
+pub fn tested(change: &Change) -> Tested {
+    if change.paths().all(is_test_path) {
         return Tested::All;
     }
     let (Op::Modify, Some(before), Some(after)) = (&change.op, &change.before, &change.after)
@@ -79,8 +79,16 @@ fn tested(change: &Change) -> Tested {
     if source.trim_end() == new_source.trim_end() {
         return Tested::All;
     }
+    with_tests_of(before, after).map_or(Tested::Nothing, Tested::Inside)
+}
+
+/// Returns a source file with the tests that another version of it has at its end; `None` if that version has none there.
+pub fn with_tests_of(file: &FileState, other: &FileState) -> Option<FileState> {
+    let text = |state: &FileState| String::from_utf8(state.bytes.to_vec()).ok();
+    let (own, others) = (text(file)?, text(other)?);
+    let (source, tests) = (in_two(&own).0, in_two(&others).1);
     let both = format!("{}\n\n{tests}", source.trim_end());
-    Tested::Inside(FileState { bytes: both.into(), mode: before.mode })
+    (!tests.is_empty()).then(|| FileState { bytes: both.into(), mode: file.mode })
 }
 
 /// Splits a Rust file into its source and the test module at its end, if there is one that is only built for tests.
@@ -94,7 +102,7 @@ fn in_two(text: &str) -> (&str, &str) {
 }
 
 /// Returns true if a file holds tests, or data that only tests use.
-fn is_test(path: &RepoPath) -> bool {
+pub fn is_test_path(path: &RepoPath) -> bool {
     const DIRECTORIES: [&str; 6] = ["tests", "test", "spec", "specs", "testdata", "fixtures"];
     let (dirs, name) = path.as_str().rsplit_once('/').unwrap_or(("", path.as_str()));
     let is_test = |dir: &str| {
@@ -317,7 +325,7 @@ mod tests {
             "_test/extra.txt",
             "e2e_test/case.json",
         ] {
-            assert!(is_test(&path(test)), "{test}");
+            assert!(is_test_path(&path(test)), "{test}");
         }
         for source in [
             "src/a.rs",
@@ -328,7 +336,7 @@ mod tests {
             "src/test.rs",
             "README",
         ] {
-            assert!(!is_test(&path(source)), "{source}");
+            assert!(!is_test_path(&path(source)), "{source}");
         }
     }
 

@@ -3,7 +3,7 @@
 use facts::event::Event;
 use journal::{CallReply, RecordedCall, Story, StoryEntry};
 
-use crate::page::Escaped;
+use crate::markup::Escaped;
 
 /// Renders the table; empty if there were no calls.
 pub(crate) fn table(story: &Story) -> String {

@@ -13,7 +13,8 @@ use model::price::Usd;
 use tools::count::counted;
 use tree::FileHash;
 
-use crate::page::{Escaped, PageRequest, PageSources, first_line, heading};
+use crate::markup::{Escaped, first_line, heading};
+use crate::page::{PageRequest, PageSources};
 
 /// Renders an event of a mission for the timeline; `None` for other events.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the others do not belong to missions")]

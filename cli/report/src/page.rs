@@ -1,6 +1,6 @@
 //! The page of a session: a timeline of each request, and a table of model calls. Pure.
 
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 
 use checks::outcome::CheckOutcome;
 use checks::wording::short_number;
@@ -11,10 +11,10 @@ use facts::lane_id::LaneId;
 use facts::team::PlannedLane;
 use facts::words::Side;
 use front::describe;
-use front::diff::harmless_text;
 use journal::{StagedPatch, Story, StoryEntry, Summary};
 use tools::count::counted;
 
+use crate::markup::{Escaped, coloured, filled, first_line, heading};
 use crate::{calls, mission};
 
 /// The page template.
@@ -33,25 +33,6 @@ pub struct PageSources<'s> {
     pub kept: &'s dyn Fn(&Blob) -> Option<Vec<u8>>,
     /// Formats a timestamp in the reader's time zone.
     pub local: &'s dyn Fn(&str) -> String,
-}
-
-/// Text with markup escaped and control characters replaced.
-pub(crate) struct Escaped<'t>(pub(crate) &'t str);
-
-impl fmt::Display for Escaped<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for c in harmless_text(self.0).chars() {
-            match c {
-                '&' => f.write_str("&amp;")?,
-                '<' => f.write_str("&lt;")?,
-                '>' => f.write_str("&gt;")?,
-                '"' => f.write_str("&quot;")?,
-                '\'' => f.write_str("&#39;")?,
-                c => f.write_char(c)?,
-            }
-        }
-        Ok(())
-    }
 }
 
 /// A request with its events.
@@ -79,31 +60,15 @@ pub fn session_page(story: &Story, sources: &PageSources<'_>) -> String {
         _ => format!("<nav aria-label=\"Requests\">\n<ol>\n{contents}</ol>\n</nav>\n"),
     };
     let version = Escaped(&story.summary.version).to_string();
-    filled(&[
+    let texts = [
         ("title", &Escaped(title).to_string()),
         ("facts", &facts(&story.summary, sources)),
         ("contents", &contents),
         ("requests", &sections),
         ("calls", &calls::table(story)),
         ("version", &version),
-    ])
-}
-
-/// Fills the template's placeholders. Inserted text is not expanded again.
-fn filled(texts: &[(&str, &str)]) -> String {
-    let mut parts = PAGE.split("{{");
-    let mut page = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let (name, rest) = part.split_once("}}").unwrap_or(("", part));
-        let text = texts.iter().find(|(known, _)| *known == name);
-        page.push_str(text.map_or("", |(_, text)| text));
-        page.push_str(rest);
-    }
-    page
-}
-
-pub(crate) fn first_line(text: &str) -> &str {
-    text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default()
+    ];
+    filled(PAGE, &texts)
 }
 
 /// Renders the list of facts at the top of the page.
@@ -183,15 +148,6 @@ fn section(
     text + "</ol>\n" + &mission::questions(request, sources) + "</section>\n"
 }
 
-/// Renders a heading with an optional coloured label.
-pub(crate) fn heading(class: &str, mark: &str, text: &str) -> String {
-    let text = Escaped(text);
-    if mark.is_empty() {
-        return format!("<h3>{text}</h3>\n");
-    }
-    format!("<h3>{text} <span class=\"mark {class}\">{mark}</span></h3>\n")
-}
-
 fn patched(patch: &StagedPatch, diff: &str) -> String {
     let (class, mark) = if patch.applied { ("good", "applied") } else { ("warn", "not applied") };
     let title = heading(class, mark, &format!("Patch: {}", patch.title));
@@ -202,24 +158,6 @@ fn patched(patch: &StagedPatch, diff: &str) -> String {
         .collect();
     let files = Escaped(&files.join(", ")).to_string();
     format!("{title}<details open>\n<summary>{files}</summary>\n{}</details>\n", coloured(diff))
-}
-
-/// Renders a diff with added and removed lines coloured.
-fn coloured(diff: &str) -> String {
-    let line = |line: &str| {
-        let text = Escaped(line);
-        let is_name = ["+++ ", "--- ", "diff --git "].iter().any(|name| line.starts_with(name));
-        match line.chars().next() {
-            Some('+') if !is_name => format!("<span class=\"new\">{text}</span>"),
-            Some('-') if !is_name => format!("<span class=\"gone\">{text}</span>"),
-            Some('@') => format!("<span class=\"place\">{text}</span>"),
-            _ if is_name => format!("<span class=\"place\">{text}</span>"),
-            _ => format!("{text}\n"),
-        }
-    };
-    // A scrollable element must be reachable by keyboard.
-    let lines: Vec<String> = diff.lines().map(line).collect();
-    format!("<pre tabindex=\"0\" role=\"group\" aria-label=\"diff\">{}</pre>\n", lines.concat())
 }
 
 /// Renders a plan with the result of each step. Only events of its own lane count, because another lane can have a plan with
@@ -384,25 +322,4 @@ fn again(attempt: u32) -> String {
 
 const fn is_delivered(delivery: &Delivery) -> bool {
     matches!(delivery, Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shown_text_is_escaped() {
-        let hostile = "<script>alert('1')</script>&\"\u{1b}[2J\u{202e}";
-        let text = Escaped(hostile).to_string();
-        assert!(!text.contains(['<', '>', '"', '\'', '\u{1b}', '\u{202e}']), "{text}");
-        let diff = coloured(&format!("+{hostile}\n-{hostile}\n {hostile}\n"));
-        assert!(!diff.contains("<script"), "{diff}");
-    }
-
-    #[test]
-    fn inserted_text_is_not_expanded_again() {
-        let page = filled(&[("title", "{{requests}}"), ("requests", "{{title}}")]);
-        assert!(page.contains("<title>{{requests}}</title>"), "{page}");
-        assert!(page.contains("\n{{title}}\n"), "{page}");
-    }
 }

@@ -105,4 +105,22 @@ pub struct TestCommand {
     /// Conditions of which one must hold; if there are none, that a manifest is there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub any: Vec<String>,
+    /// How only some files with tests are run; none if the tool always runs all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub only: Option<OnlyTests>,
+}
+
+/// How a test command runs the tests in some files only.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OnlyTests {
+    /// The end of the names of files with its tests.
+    pub ending: String,
+    /// The directory that such a file has to be in, directly; none for any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dir: Option<String>,
+    /// How one is named: `{}` stands for its path, `{stem}` for its name without the ending, `{dir}` for its directory.
+    pub each: String,
+    /// The command, in which `{run}` stands for the one that runs all, and `{}` for the names.
+    pub run: String,
 }

@@ -10,7 +10,7 @@ use facts::closed::JournalClosed;
 use facts::event::Event;
 use facts::fate::ChangeFate;
 use tools::blocking::on_a_thread;
-use tree::{Change, Entry, FileState, LastCommit, ReadTree, RepoPath, UserRepository};
+use tree::{Change, CommittedTree, Entry, FileState, ReadTree, RepoPath, UserRepository};
 
 use crate::session::past_requests::unapplied;
 use crate::session::turn::fates::{ChangeAtTurnEnd, EarlierChange, InCommit, fate};
@@ -79,7 +79,7 @@ impl Looking {
             tracing::warn!(%error, "what undid earlier changes is not known");
         });
         let user = UserRepository::around(&self.dir);
-        let last = user.as_ref().and_then(|user| LastCommit::git_dir_of(user, &self.dir));
+        let last = user.as_ref().and_then(|user| CommittedTree::git_dir_of(user, &self.dir));
         let of = |it: EarlierChange| {
             let path = it.change.path.clone();
             let now = self.now(&path);

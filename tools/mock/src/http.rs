@@ -6,6 +6,8 @@ use std::io;
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
+use super::ReceivedRequest;
+
 /// Maximum size of a request's head, in bytes.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
 /// Maximum size of a body, in bytes; the same as the provider's limit.
@@ -19,6 +21,20 @@ pub(super) struct Incoming {
     pub(super) path: String,
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: Bytes,
+}
+
+impl Incoming {
+    /// Returns it with its body parsed, not numbered yet.
+    pub(super) fn as_received(&self) -> ReceivedRequest {
+        ReceivedRequest {
+            number: 0,
+            method: self.method.clone(),
+            path: self.path.clone(),
+            headers: self.headers.clone(),
+            body: self.body.clone(),
+            json: serde_json::from_slice(&self.body).unwrap_or_default(),
+        }
+    }
 }
 
 /// Reads the next request; `None` when the client sends no more. `buffer` keeps bytes beyond the request.

@@ -23,7 +23,9 @@ mod validate;
 pub use behaviour::Behaviour;
 pub use options::{CacheMode, Options, ReasoningCheck};
 pub use request::{Exchange, ReceivedRequest};
-pub use script::{Replies, Script, ScriptError, ScriptedCall, ScriptedReply, UsageOverride};
+pub use script::{
+    Answerer, Replies, Script, ScriptError, ScriptedCall, ScriptedReply, UsageOverride,
+};
 pub use server::{Server, ServerError};
 
 #[cfg(test)]

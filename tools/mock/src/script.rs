@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -125,6 +126,26 @@ impl UsageOverride {
     }
 }
 
+/// Returns the reply to a request, when it is known.
+type Asked = dyn Fn(ReceivedRequest) -> BoxFuture<'static, ScriptedReply> + Send + Sync;
+
+/// Who is asked for replies.
+#[derive(Clone)]
+pub struct Answerer(Arc<Asked>);
+
+impl Answerer {
+    /// Returns the reply to a request, when it is known.
+    pub(super) fn reply(&self, request: ReceivedRequest) -> BoxFuture<'static, ScriptedReply> {
+        self.0(request)
+    }
+}
+
+impl fmt::Debug for Answerer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Answerer")
+    }
+}
+
 /// The source of replies.
 #[derive(Clone)]
 pub enum Replies {
@@ -133,6 +154,8 @@ pub enum Replies {
     Script(Vec<ScriptedReply>),
     /// Calls a function with the request.
     Driven(Arc<dyn Fn(&ReceivedRequest) -> ScriptedReply + Send + Sync>),
+    /// Asks for each reply and waits for it. Other requests are answered meanwhile.
+    Asked(Answerer),
 }
 
 impl Replies {
@@ -141,6 +164,14 @@ impl Replies {
         reply: impl Fn(&ReceivedRequest) -> ScriptedReply + Send + Sync + 'static,
     ) -> Self {
         Self::Driven(Arc::new(reply))
+    }
+
+    /// Creates replies that are waited for, such as answers by a person.
+    pub fn asked<F>(reply: impl Fn(ReceivedRequest) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = ScriptedReply> + Send + 'static,
+    {
+        Self::Asked(Answerer(Arc::new(move |request| Box::pin(reply(request)))))
     }
 
     /// Returns the reply to `request`; `None` if the script is exhausted.
@@ -159,6 +190,8 @@ impl Replies {
                 if repeats { replies.get(at).cloned() } else { Some(replies.remove(at)) }
             }
             Self::Driven(reply) => Some(reply(request)),
+            // The server has asked before.
+            Self::Asked(_) => None,
         }
     }
 }
@@ -168,6 +201,7 @@ impl fmt::Debug for Replies {
         match self {
             Self::Script(replies) => f.debug_tuple("Script").field(&replies.len()).finish(),
             Self::Driven(_) => f.write_str("Driven"),
+            Self::Asked(_) => f.write_str("Asked"),
         }
     }
 }

@@ -18,7 +18,7 @@ use tokio::time::sleep;
 use super::http;
 use super::play::{AfterAnswer, play};
 use super::state::State;
-use super::{Exchange, Options, Replies};
+use super::{Answerer, Exchange, Options, Replies};
 
 /// The pause after an error in accepting. Accepting fails when the process has too many open files; the pause lets some
 /// close.
@@ -75,11 +75,14 @@ impl Server {
             None => None,
         };
         let closed = Duration::from_millis(options.connection_refused_ms);
+        let source = source.into();
+        let asked = if let Replies::Asked(it) = &source { Some(it.clone()) } else { None };
         let shared = Arc::new(Shared {
             started: Instant::now(),
             connections: AtomicU64::new(0),
             in_flight: AtomicUsize::new(0),
-            state: Mutex::new(State::new(source.into(), options, log)),
+            state: Mutex::new(State::new(source, options, log)),
+            asked,
         });
         let accepting = tokio::spawn(accept(listener, closed, Arc::clone(&shared))).abort_handle();
         Ok(Self { addr, shared, accepting })
@@ -118,6 +121,8 @@ struct Shared {
     connections: AtomicU64,
     in_flight: AtomicUsize,
     state: Mutex<State>,
+    /// Who is asked for replies before a request is decided about.
+    asked: Option<Answerer>,
 }
 
 impl Shared {
@@ -183,7 +188,17 @@ async fn converse(stream: &mut TcpStream, shared: &Shared) -> io::Result<AfterAn
         let in_flight = shared.in_flight.fetch_add(1, Ordering::Relaxed) + 1;
         let counted = InFlight(&shared.in_flight);
         let at = shared.started.elapsed();
-        let decision = shared.state().decide(incoming, at, connection, in_flight);
+        let given = match &shared.asked {
+            Some(answerer) if incoming.path.ends_with("/chat/completions") => {
+                tokio::select! {
+                    biased;
+                    reply = answerer.reply(incoming.as_received()) => Some(reply),
+                    () = gone(&mut reader, &mut buffer) => return Ok(AfterAnswer::Keep),
+                }
+            }
+            Some(_) | None => None,
+        };
+        let decision = shared.state().decide(incoming, given, (at, connection, in_flight));
         let answered = async {
             sleep_if(decision.delay).await;
             if let Some((prompt, message)) = &decision.stored {

@@ -110,19 +110,17 @@ impl State {
         self.cache.store(prompt, answer);
     }
 
-    /// Decides about a request that arrived `at` after the start, and records both.
+    /// Decides about a request that arrived `at` after the start, and records both. `given` is the reply, if it comes from
+    /// elsewhere.
     pub(super) fn decide(
         &mut self,
         incoming: Incoming,
-        at: Duration,
-        connection: u64,
-        in_flight: usize,
+        given: Option<ScriptedReply>,
+        (at, connection, in_flight): (Duration, u64, usize),
     ) -> FaultDecision {
         self.arrived += 1;
-        let Incoming { method, path, headers, body } = incoming;
-        let json = serde_json::from_slice(&body).unwrap_or_default();
-        let request = ReceivedRequest { number: self.arrived, method, path, headers, body, json };
-        let decision = match self.routed(&request, in_flight) {
+        let request = ReceivedRequest { number: self.arrived, ..incoming.as_received() };
+        let decision = match self.routed(&request, given, in_flight) {
             Ok(decision) => decision,
             Err(refusal) => FaultDecision::refused(refusal),
         };
@@ -145,6 +143,7 @@ impl State {
     fn routed(
         &mut self,
         request: &ReceivedRequest,
+        given: Option<ScriptedReply>,
         in_flight: usize,
     ) -> Result<FaultDecision, RefusedRequest> {
         let options = &self.options;
@@ -158,7 +157,7 @@ impl State {
                     dialect::check(dialect, &request.json)?;
                 }
                 let accepted = validate::chat(request, options, beta, in_flight)?;
-                let reply = self.source.take(request);
+                let reply = given.or_else(|| self.source.take(request));
                 let reply =
                     reply.ok_or_else(|| RefusedRequest::new(500, "mock script exhausted"))?;
                 Ok(self.answered(request.number, &accepted, &reply))
@@ -261,7 +260,7 @@ mod tests {
     }
 
     fn decide(state: &mut State, incoming: Incoming) -> FaultDecision {
-        state.decide(incoming, Duration::ZERO, 1, 1)
+        state.decide(incoming, None, (Duration::ZERO, 1, 1))
     }
 
     #[test]

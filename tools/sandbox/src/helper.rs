@@ -102,6 +102,10 @@ fn attendant(words: &[OsString], report: &mut File) -> Result<(), Failure> {
         take_orders(report).map_err(|error| Failure::of(ConfinementStep::Orders, &error))?;
     setsid().map_err(|error| Failure::of(ConfinementStep::Session, &error.into()))?;
     let signals = attend::hold_back()?;
+    if let Some(shown) = &orders.shown {
+        namespaces::enter_to_hold()?;
+        view::show_elsewhere(shown)?;
+    }
     let start = |report: &mut File| {
         attend::start_command(words, orders.streams, report)
             .map_err(|error| Failure::of(ConfinementStep::Init, &error))

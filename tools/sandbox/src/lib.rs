@@ -47,6 +47,7 @@ pub use ground::{CommandNeeds, ConfinementLevel, Degree, SandboxPlaces};
 pub use helper::helper;
 pub use orders::{
     CommandStreams, ConfinementStep, Ended, Failure, Lack, MAX_TOLD, Network, ProcessBounds,
+    ShownElsewhere,
 };
 pub use report::{ReportFile, Reported};
 pub use sandbox::{Confined, Ends, Sandbox};
@@ -54,8 +55,8 @@ pub use sandbox::{Confined, Ends, Sandbox};
 pub use scratch::ScratchLayers;
 pub use secrets_and_caches::{Tree, TreeWrites};
 #[cfg(target_os = "linux")]
-pub use start::{pass_streams, unconfined};
+pub use start::{pass_streams, unconfined, unconfined_elsewhere};
 #[cfg(not(target_os = "linux"))]
-pub use unsupported::{helper, pass_streams, shut_in, unconfined};
+pub use unsupported::{helper, pass_streams, shut_in, unconfined, unconfined_elsewhere};
 #[cfg(not(target_os = "linux"))]
 pub use unsupported_scratch::ScratchLayers;

@@ -33,6 +33,17 @@ pub(crate) struct UnconfinedOrders {
     pub(crate) parent: i32,
     /// The standard input and output of the command.
     pub(crate) streams: CommandStreams,
+    /// Where directories appear to it, besides their own place.
+    pub(crate) shown: Option<ShownElsewhere>,
+}
+
+/// Directories that a program sees at other paths than everyone else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShownElsewhere {
+    /// Existing directories, each with an existing directory at which it appears instead of what is there.
+    pub dirs: Vec<(OsString, OsString)>,
+    /// The working directory, as the program sees it.
+    pub cwd: OsString,
 }
 
 /// The standard input and output of a command.

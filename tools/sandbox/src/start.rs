@@ -10,7 +10,7 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg}
 
 use crate::ground::{CommandNeeds, ConfinementLevel, Degree, Ground};
 use crate::helper::{OUTER, UNCONFINED, can_help};
-use crate::orders::{CommandStreams, UnconfinedOrders, Walls};
+use crate::orders::{CommandStreams, ShownElsewhere, UnconfinedOrders, Walls};
 use crate::report::{SELF, handed_over};
 use crate::sandbox::{Confined, Ends};
 
@@ -36,11 +36,19 @@ impl Ground {
 /// Prepares a command that is not confined, but ends with this process, as does everything it starts; `None` if there is
 /// no helper: on other systems, and in programs that do not call [`helper()`](crate::helper()).
 pub fn unconfined(streams: CommandStreams) -> io::Result<Option<Confined>> {
+    unconfined_elsewhere(streams, None)
+}
+
+/// As [`unconfined`], for a program that sees directories at other paths.
+pub fn unconfined_elsewhere(
+    streams: CommandStreams,
+    shown: Option<ShownElsewhere>,
+) -> io::Result<Option<Confined>> {
     if !can_help() {
         return Ok(None);
     }
     let parent = rustix::process::getpid().as_raw_nonzero().get();
-    let (stdin, report) = handed_over(&UnconfinedOrders { parent, streams })?;
+    let (stdin, report) = handed_over(&UnconfinedOrders { parent, streams, shown })?;
     let program = [OsStr::new(SELF), OsStr::new(UNCONFINED)];
     let (env, degree, ends) = (Vec::new(), Degree::None, Ends::Told);
     Ok(Some(Confined { program, stdin, env, degree, ends, report }))

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::ground::{CommandNeeds, ConfinementLevel, Ground};
-use crate::orders::{CommandStreams, ConfinementStep, Failure, ProcessBounds};
+use crate::orders::{CommandStreams, ConfinementStep, Failure, ProcessBounds, ShownElsewhere};
 use crate::sandbox::{Confined, Sandbox};
 use crate::unsupported_scratch::ScratchLayers;
 
@@ -18,6 +18,14 @@ pub fn helper(_: impl Iterator<Item = OsString>) -> Option<ExitCode> {
 
 /// Returns `None`: there is no helper.
 pub fn unconfined(_: CommandStreams) -> io::Result<Option<Confined>> {
+    Ok(None)
+}
+
+/// Returns `None`: there is no helper.
+pub fn unconfined_elsewhere(
+    _: CommandStreams,
+    _: Option<ShownElsewhere>,
+) -> io::Result<Option<Confined>> {
     Ok(None)
 }
 

@@ -21,4 +21,4 @@ pub use fence::{CommandConfinement, confinement};
 pub use group::Exit;
 pub use leftovers::end_leftovers;
 pub use run::{CommandOutcome, OutputSink, RunOptions, run, run_heard};
-pub use service::{Service, ServiceEnd, ServiceOptions, start_service};
+pub use service::{Service, ServiceEnd, ServiceOptions, start_service, start_service_elsewhere};

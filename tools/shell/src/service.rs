@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::process::Signal;
-use sandbox::{CommandStreams, Degree, Failure, Reported, pass_streams, unconfined};
+use sandbox::{
+    CommandStreams, Degree, Failure, Reported, ShownElsewhere, pass_streams, unconfined_elsewhere,
+};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::task::JoinSet;
@@ -71,6 +73,15 @@ pub struct ServiceEnd {
 ///
 /// The service ends with the thread that starts it, so call this on a thread of the runtime, never in `spawn_blocking`.
 pub async fn start_service(words: &[OsString], options: &ServiceOptions) -> io::Result<Service> {
+    start_service_elsewhere(words, options, None).await
+}
+
+/// As [`start_service`]; without a confinement, the service sees these directories at other paths.
+pub async fn start_service_elsewhere(
+    words: &[OsString],
+    options: &ServiceOptions,
+    shown: Option<ShownElsewhere>,
+) -> io::Result<Service> {
     let streams = CommandStreams::Passed;
     let confined = match &options.fence {
         Some(fence) => fence.confine(&options.cwd, streams).await?,
@@ -78,7 +89,7 @@ pub async fn start_service(words: &[OsString], options: &ServiceOptions) -> io::
     };
     let confined = match confined {
         Some(confined) => Some(confined),
-        None => unconfined(streams)?,
+        None => unconfined_elsewhere(streams, shown)?,
     };
     let ((stdin, to), (from, stdout), (errors, stderr)) = (io::pipe()?, io::pipe()?, io::pipe()?);
     let mut process = process_of(words.to_vec(), confined.as_ref());

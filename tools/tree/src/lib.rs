@@ -34,7 +34,7 @@ pub use off_disk::{KeptOff, KeptOffBy};
 pub use path::{PathError, RepoPath, spelling};
 pub use read::ReadTree;
 pub use repository::{
-    LastCommit, UserRepository, head_of, is_in_repository, nested_repository, share_repository,
+    CommittedTree, UserRepository, head_of, is_in_repository, nested_repository, share_repository,
     tracked_among,
 };
 pub use scratch::{FileThen, InCopy, Rest, add_rest, differing, put};
@@ -44,6 +44,7 @@ pub use snapshot::{
     Checkpoint, CheckpointNote, Entries, KeptFile, Own, Snapshot, SnapshotError, SnapshotLimits,
     SnapshotReader, Snapshots, TreeId,
 };
+pub use worktree::share::copy_directory;
 pub use worktree::{Extras, SeenAt, Worktree, remove_tree};
 pub use write::{CommitError, CommitResult, WriteTree};
 

@@ -55,19 +55,26 @@ impl UserRepository {
     }
 }
 
-/// The last commit of the user's repository, seen from a directory in it.
-pub struct LastCommit<'r> {
+/// A commit of the user's repository, seen from a directory in it.
+pub struct CommittedTree<'r> {
     tree: gix::Tree<'r>,
     below: PathBuf,
 }
 
-impl<'r> LastCommit<'r> {
+impl<'r> CommittedTree<'r> {
     /// Returns the commit checked out around `dir`; `None` if there is none yet.
     pub fn git_dir_of(user: &'r UserRepository, dir: &Path) -> Option<Self> {
         let below = dir.strip_prefix(&user.top).ok()?.to_owned();
         let id = gix::ObjectId::from_hex(head_of(dir)?.as_bytes()).ok()?;
         let tree = user.repository.find_commit(id).ok()?.tree().ok()?;
         Some(Self { tree, below })
+    }
+
+    /// Returns the commit with this id, in hexadecimal, seen from the top of the work tree; `None` if there is none.
+    pub fn with_id(user: &'r UserRepository, id: &str) -> Option<Self> {
+        let id = gix::ObjectId::from_hex(id.as_bytes()).ok()?;
+        let tree = user.repository.find_commit(id).ok()?.tree().ok()?;
+        Some(Self { tree, below: PathBuf::new() })
     }
 
     /// Returns the file at a path below the directory, as git stores it.

@@ -20,7 +20,9 @@ use rustix::process::pivot_root;
 use super::layers::{LAYERS, Layers, held};
 use super::mounts::{OLD, mounts, read_only};
 use crate::changed::Layer;
-use crate::orders::{ConfinementStep, Failure, FileSystemView, Grants, HeldLayer, HoldOrders};
+use crate::orders::{
+    ConfinementStep, Failure, FileSystemView, Grants, HeldLayer, HoldOrders, ShownElsewhere,
+};
 
 /// Where the new root is while it is built.
 const NEW: &str = "/new";
@@ -65,6 +67,18 @@ pub(crate) fn hold(orders: &HoldOrders) -> Result<Vec<HeldLayer>, Failure> {
         all.extend(laid.into_iter().map(told));
     }
     Ok(all)
+}
+
+/// Shows directories at other paths, in this mount namespace.
+pub(crate) fn show_elsewhere(shown: &ShownElsewhere) -> Result<(), Failure> {
+    mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)
+        .map_err(|error| Failure::of(ConfinementStep::Root, &error.into()))?;
+    for (from, at) in shown.dirs.iter().map(|(from, at)| (Path::new(from), Path::new(at))) {
+        mount_bind_recursive(from, at)
+            .map_err(|error| on(ConfinementStep::Bind, at, &error.into()))?;
+    }
+    let cwd = Path::new(&shown.cwd);
+    std::env::set_current_dir(cwd).map_err(|error| on(ConfinementStep::Bind, cwd, &error))
 }
 
 /// Enters the view. Returns the layers that receive writes to the tree, if they are the command's own.

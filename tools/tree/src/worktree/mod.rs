@@ -11,7 +11,7 @@ mod look;
 mod register;
 mod remove;
 mod rules;
-mod share;
+pub(crate) mod share;
 mod switch;
 mod threads;
 

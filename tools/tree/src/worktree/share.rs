@@ -60,6 +60,18 @@ pub(super) fn all(
     Ok(shared)
 }
 
+/// Copies a directory of the user with its links, modes and times, without what cannot be read; a file is cloned if the file
+/// system supports it. `target` must not exist, its parent must. Returns `false` if the directory is larger than `max_bytes`
+/// and would have to be copied; nothing is done then. Blocks.
+pub fn copy_directory(source: &Path, target: &Path, max_bytes: u64) -> io::Result<bool> {
+    let parent = target.parent().unwrap_or(target);
+    let Some(tree) = Tree::of(source, target) else { return Ok(false) };
+    if tree.bytes > max_bytes && !can_clone(source, parent) {
+        return Ok(false);
+    }
+    tree.copy_to(source, target, None).map(|()| true)
+}
+
 /// Returns the paths that `from` names, that exist in the workspace, and below which `entries` has nothing.
 pub(super) fn names(snapshots: &Snapshots, entries: &Entries, from: &Extras<'_>) -> Vec<RepoPath> {
     let is_there = |name: &RepoPath| {

@@ -1,0 +1,74 @@
+//! Shows what happens in an evaluation while it is at work: on standard error, or as lines of JSON.
+
+use std::sync::Arc;
+
+use eval::record::{AttemptResult, Ground, Verdict};
+use eval::{EvalEvent, EvalSink};
+use tools::count::counted;
+
+use crate::flags::OutputFormat;
+use crate::render;
+
+/// Returns what receives the events of an evaluation.
+pub(super) fn sink(output: OutputFormat) -> EvalSink {
+    Arc::new(move |event: EvalEvent| match output {
+        OutputFormat::StreamJson => {
+            if let Ok(value) = serde_json::to_value(&event) {
+                render::print_line(&value.to_string());
+            }
+        }
+        OutputFormat::Json | OutputFormat::Text => {
+            if let Some(line) = line(&event) {
+                render::warn(&render::harmless(&line));
+            }
+        }
+    })
+}
+
+/// Returns an event as a line; `None` for events that only programs want.
+fn line(event: &EvalEvent) -> Option<String> {
+    Some(match event {
+        EvalEvent::LeftOut(left) => format!("  {}  {}: {}", left.id, left.title, left.why),
+        EvalEvent::Checking { .. } | EvalEvent::Began { .. } => return None,
+        EvalEvent::Checked { case, ground } => format!("{} {case}{}", mark(ground), said(ground)),
+        EvalEvent::Judged { case, candidate, attempt, result } => {
+            let attempt = if *attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
+            format!("{case} · {candidate}{attempt}: {}", outcome(result))
+        }
+        EvalEvent::OverBudget { spent } => {
+            format!(
+                "no more attempts: {spent} of the budget is spent; `deepseek eval run` with a larger --budget-usd continues"
+            )
+        }
+    })
+}
+
+const fn mark(ground: &Ground) -> &'static str {
+    match ground {
+        Ground::Holds { .. } => "✓",
+        Ground::NoCase { .. } | Ground::CannotRun { .. } => "✗",
+    }
+}
+
+fn said(ground: &Ground) -> String {
+    match ground {
+        Ground::Holds { commands, notes } => {
+            let notes: String = notes.iter().map(|note| format!("; {note}")).collect();
+            format!("  {}{notes}", commands.join("; "))
+        }
+        Ground::NoCase { why } => format!("  no case: {why}"),
+        Ground::CannotRun { why } => format!("  cannot run here: {why}"),
+    }
+}
+
+/// Returns the outcome of an attempt in words.
+fn outcome(result: &AttemptResult) -> String {
+    let verdict = match &result.verdict {
+        Verdict::Passed => "hidden tests pass".to_owned(),
+        Verdict::Failed(why) => format!("hidden tests fail ({why})"),
+        Verdict::CannotRun(why) => format!("hidden tests cannot run ({why})"),
+    };
+    let cost = result.used.cost_nano_usd;
+    let cost = cost.map_or_else(|| "cost unknown".to_owned(), |cost| cost.to_string());
+    format!("{verdict}; {}, {}, {cost}", result.verified(), counted(result.used.calls, "call"))
+}

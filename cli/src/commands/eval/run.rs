@@ -1,0 +1,84 @@
+//! `deepseek eval run`: has candidates work on the cases of an evaluation, and judges the results.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use eval::answers::{AnswerDesk, AnswersFrom};
+use eval::record::Origin;
+use eval::{Evaluation, RunLimits};
+use front::error::{CliError, CliErrorKind};
+use model::price::Usd;
+
+use super::candidates::CandidateArgs;
+use super::draw::at_least_one;
+use super::progress::sink;
+use super::shown;
+use super::site::{EvalSite, failed};
+use crate::render;
+
+/// How candidates work.
+#[derive(Debug, Args)]
+pub(super) struct WorkArgs {
+    #[command(flatten)]
+    pub(super) candidates: CandidateArgs,
+    /// Number of attempts at a time.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one)]
+    pub(super) parallel: usize,
+    /// Write each request to this directory and wait for its reply: a person or another model answers. `NNN-ROLE.request.md` is
+    /// answered by `NNN-ROLE.reply.md`.
+    #[arg(long, value_name = "DIR")]
+    pub(super) answers: Option<PathBuf>,
+}
+
+/// Have candidates work on the cases.
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    /// The evaluation: its id, the start or end of it, or `latest`.
+    #[arg(value_name = "EVALUATION", default_value = "latest")]
+    id: String,
+    #[command(flatten)]
+    work: WorkArgs,
+    /// The command that runs hidden tests, instead of the one that was derived; can be repeated.
+    #[arg(long, value_name = "COMMAND", hide = true)]
+    check: Vec<String>,
+}
+
+/// Runs the command.
+pub(super) async fn run(site: &EvalSite<'_>, args: &RunArgs) -> Result<(), CliError> {
+    let place = site.called(&args.id)?;
+    let report = place.report().ok().flatten().ok_or_else(|| {
+        CliError::new(CliErrorKind::Usage, "no cases have been drawn")
+            .hint("`deepseek eval draw` draws cases from the history")
+    })?;
+    let is_of_commits = |origin: &Origin| matches!(origin, Origin::Commit { .. });
+    let of_commits = report.cases.iter().any(|judged| is_of_commits(&judged.case.origin));
+    let workspace = of_commits.then(|| PathBuf::from(&report.from));
+    let evaluation = site.open(place, workspace, args.check.clone()).await?;
+    work(site, &evaluation, &args.work).await
+}
+
+/// Has candidates work on the cases that hold, and shows the results.
+pub(super) async fn work(
+    site: &EvalSite<'_>,
+    evaluation: &Arc<Evaluation>,
+    args: &WorkArgs,
+) -> Result<(), CliError> {
+    let names = args.candidates.enter(evaluation, site.around, site.global).await?;
+    let config = evaluation.config();
+    let answers = args.answers.as_ref().map(|dir| {
+        let dir = site.around.cwd.join(dir);
+        let waiting = |path: &Path| {
+            render::warn(&render::harmless(&format!("waits for an answer: {}", path.display())));
+        };
+        Arc::new(AnswerDesk::new(dir, AnswersFrom::Outside, config, Arc::new(waiting)))
+    });
+    let budget = site.global.budget_usd.map(Usd::from_dollars);
+    let limits = RunLimits { parallel: args.parallel, budget };
+    let output = site.global.output;
+    let ran = evaluation.run(&names, limits, answers, &sink(output)).await;
+    if let Some(report) = evaluation.report() {
+        shown::print(&report, output);
+    }
+    ran.map_err(|error| failed(&error))
+}

@@ -1,0 +1,148 @@
+//! Finds out whether a case is one: its hidden tests must pass with the reference and fail without it, twice each.
+
+use std::path::Path;
+
+use tools::blocking::on_a_thread;
+use tree::{FileThen, put};
+
+use crate::eval_error::EvalError;
+use crate::hidden::CaseFiles;
+use crate::later::later_versions;
+use crate::record::{Case, Ground, Verdict};
+use crate::scratch::{Carried, Scratch};
+use crate::trial::{Trial, commands_for, run_tests};
+use crate::workshop::Workshop;
+
+/// How often each side must have the same result.
+const TIMES: usize = 2;
+
+/// Checks a case in a scratch repository in `dir`, which is removed afterwards.
+pub(crate) async fn check_case(
+    workshop: &Workshop,
+    case: &Case,
+    dir: &Path,
+) -> Result<Ground, EvalError> {
+    let made = {
+        let (case, source, dir) = (case.clone(), workshop.source.clone(), dir.to_owned());
+        on_a_thread(move || {
+            let (scratch, carried) = Scratch::make(&case, &source, &dir)?;
+            let files = CaseFiles::of_case(source.top.as_deref().unwrap_or(Path::new("")), &case)?;
+            Ok::<_, EvalError>((scratch, carried, files))
+        })
+    };
+    let (scratch, carried, files) = made.await?;
+    let ground = match cannot_be_seen(workshop, &scratch, &carried) {
+        Some(why) => Ground::CannotRun { why },
+        None => try_both(workshop, case, &scratch, files).await?,
+    };
+    let ground = with_notes(workshop, ground, &scratch, &carried).await;
+    workshop.remove(dir).await;
+    Ok(ground)
+}
+
+/// Returns why the installed packages of the user cannot be used: they name the directory of the workspace, at which a
+/// scratch tree is seen only with namespaces.
+fn cannot_be_seen(workshop: &Workshop, scratch: &Scratch, carried: &Carried) -> Option<String> {
+    let first = carried.environments.first().filter(|_| scratch.top != scratch.seen)?;
+    (!workshop.is_seen_in_place()).then(|| {
+        format!(
+            "{} names the directory of the workspace, and a scratch tree cannot be seen there without namespaces",
+            first.display()
+        )
+    })
+}
+
+async fn try_both(
+    workshop: &Workshop,
+    case: &Case,
+    scratch: &Scratch,
+    files: CaseFiles,
+) -> Result<Ground, EvalError> {
+    workshop.put(scratch, files.after.clone()).await?;
+    workshop.put_tests(scratch, files.clone()).await?;
+    let commands = match workshop.commands.as_slice() {
+        [] => {
+            let (root, config) = (scratch.workspace(), workshop.config.clone());
+            let tests = workshop.below(scratch, &files.test_paths());
+            let exercise = workshop.exercise_command(case);
+            match exercise {
+                Some(command) => vec![command],
+                None => on_a_thread(move || commands_for(&root, &tests, &config)).await,
+            }
+        }
+        given => given.to_vec(),
+    };
+    for _ in 0..TIMES {
+        let Trial { verdict, .. } = workshop.run_tests(&commands, scratch).await;
+        match verdict {
+            Verdict::Passed => {}
+            Verdict::CannotRun(why) => return Ok(Ground::CannotRun { why }),
+            Verdict::Failed(why) if why.starts_with("missing: ") => {
+                return Ok(Ground::CannotRun { why });
+            }
+            Verdict::Failed(why) => {
+                let why = format!("the tests fail with the reference: {why}");
+                return Ok(Ground::NoCase { why });
+            }
+        }
+    }
+    workshop.put(scratch, files.before.clone()).await?;
+    workshop.put_tests(scratch, files).await?;
+    for _ in 0..TIMES {
+        match workshop.run_tests(&commands, scratch).await.verdict {
+            Verdict::Failed(_) => {}
+            Verdict::Passed => {
+                let why = "the tests pass without the reference".to_owned();
+                return Ok(Ground::NoCase { why });
+            }
+            Verdict::CannotRun(why) => return Ok(Ground::CannotRun { why }),
+        }
+    }
+    Ok(Ground::Holds { commands, notes: Vec::new() })
+}
+
+/// Adds what a reader of the results should know.
+async fn with_notes(
+    workshop: &Workshop,
+    ground: Ground,
+    scratch: &Scratch,
+    carried: &Carried,
+) -> Ground {
+    let Ground::Holds { commands, mut notes } = ground else { return ground };
+    let left = carried.left.iter();
+    notes.extend(left.map(|dir| format!("{} is too large to be copied", dir.display())));
+    let (root, places) = (scratch.workspace(), workshop.package_places.clone());
+    let own: Vec<_> = carried.environments.iter().map(|dir| scratch.top.join(dir)).collect();
+    notes.extend(on_a_thread(move || later_versions(&root, &[places, own].concat())).await);
+    Ground::Holds { commands, notes }
+}
+
+impl Workshop {
+    /// Gives files of a scratch tree other states.
+    pub(crate) async fn put(
+        &self,
+        scratch: &Scratch,
+        files: Vec<FileThen>,
+    ) -> Result<(), EvalError> {
+        let top = scratch.top.clone();
+        let error = |error| EvalError::File { path: scratch.top.clone(), error };
+        on_a_thread(move || put(&top, &files)).await.map_err(error)
+    }
+
+    /// Puts hidden tests over a scratch tree.
+    pub(crate) async fn put_tests(
+        &self,
+        scratch: &Scratch,
+        files: CaseFiles,
+    ) -> Result<(), EvalError> {
+        let top = scratch.top.clone();
+        on_a_thread(move || files.put_tests(&top)).await
+    }
+
+    /// Runs commands in a scratch tree.
+    pub(crate) async fn run_tests(&self, commands: &[String], scratch: &Scratch) -> Trial {
+        let mut options = (self.programs.command_options)(&scratch.top, &scratch.seen);
+        options.cwd = scratch.workspace();
+        run_tests(commands, &options, &self.config).await
+    }
+}

@@ -1,0 +1,133 @@
+//! The files of a case: its hidden tests, and the rest of its reference, as they are before and after.
+
+use std::fs;
+use std::path::Path;
+
+use checks::proof::{Tested, tested, with_tests_of};
+use tree::{Change, CommittedTree, Entry, FileMode, FileState, FileThen, ReadTree, RepoPath};
+use tree::{TreeError, UserRepository, put};
+
+use crate::commits::Commit;
+use crate::eval_error::EvalError;
+use crate::record::{Case, Origin};
+
+/// The largest file of a result whose tests are replaced, in bytes.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// The files of a case.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CaseFiles {
+    /// Files with nothing but tests, as after the reference.
+    pub(crate) tests: Vec<FileThen>,
+    /// Files with tests at their end, as after the reference.
+    pub(crate) inside: Vec<(RepoPath, FileState)>,
+    /// The other files, after the reference.
+    pub(crate) after: Vec<FileThen>,
+    /// The other files, before it.
+    pub(crate) before: Vec<FileThen>,
+}
+
+impl CaseFiles {
+    /// Sorts changes into tests and others.
+    fn of_changes(changes: &[Change]) -> Self {
+        let mut files = Self::default();
+        for change in changes {
+            let path = &change.path;
+            match (tested(change), &change.after) {
+                (Tested::All, after) => files.tests.push((path.clone(), after.clone())),
+                (Tested::Inside(_), Some(after)) => {
+                    files.inside.push((path.clone(), after.clone()));
+                    files.after.push((path.clone(), Some(after.clone())));
+                    files.before.push((path.clone(), change.before.clone()));
+                }
+                (Tested::Nothing | Tested::Inside(_), after) => {
+                    files.after.push((path.clone(), after.clone()));
+                    files.before.push((path.clone(), change.before.clone()));
+                }
+            }
+        }
+        files
+    }
+
+    /// Reads the files of a commit. Blocks.
+    pub(crate) fn of_commit(user: &UserRepository, commit: &Commit) -> Result<Self, EvalError> {
+        let parent = commit.parents.first().map_or("", String::as_str);
+        let missing = |id: &str| EvalError::NoCommit { id: id.to_owned() };
+        let new = CommittedTree::with_id(user, &commit.id).ok_or_else(|| missing(&commit.id))?;
+        let old = CommittedTree::with_id(user, parent).ok_or_else(|| missing(parent))?;
+        let paths = commit.changes.iter().flat_map(|it| it.from.iter().chain([&it.path]));
+        let paths = paths.filter_map(|path| RepoPath::parse(path).ok());
+        let changes: Vec<Change> = paths
+            .filter_map(|path| Change::of(path.clone(), old.file(&path), new.file(&path)))
+            .collect();
+        Ok(Self::of_changes(&changes))
+    }
+
+    /// Reads the files of a case again. Blocks.
+    pub(crate) fn of_case(top: &Path, case: &Case) -> Result<Self, EvalError> {
+        match &case.origin {
+            Origin::Commit { id, .. } => {
+                let user = UserRepository::around(top)
+                    .ok_or_else(|| EvalError::NoCommit { id: id.clone() })?;
+                let commit = crate::commits::commits(top, &format!("{id}^!"))?;
+                let commit =
+                    commit.first().ok_or_else(|| EvalError::NoCommit { id: id.clone() })?;
+                Self::of_commit(&user, commit)
+            }
+            Origin::Exercise { dir, solution, example } => {
+                let dir = Path::new(dir);
+                let read = |path: &str, from: &str| -> Result<FileThen, EvalError> {
+                    let file = dir.join(from);
+                    let bytes = fs::read(&file)
+                        .map_err(|error| EvalError::File { path: file.clone(), error })?;
+                    let path = RepoPath::parse(path).map_err(|error| EvalError::Exercise {
+                        dir: dir.to_owned(),
+                        why: error.to_string(),
+                    })?;
+                    Ok((path, Some(FileState { bytes: bytes.into(), mode: FileMode::Regular })))
+                };
+                let all = |pairs: Vec<(&str, &str)>| {
+                    pairs
+                        .into_iter()
+                        .map(|(path, from)| read(path, from))
+                        .collect::<Result<Vec<_>, _>>()
+                };
+                let own = |paths: &'_ [String]| {
+                    paths.iter().map(|it| (it.clone(), it.clone())).collect::<Vec<_>>()
+                };
+                let tests = own(&case.tests);
+                let before = own(solution);
+                let referenced = solution.iter().zip(example);
+                Ok(Self {
+                    tests: all(tests.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect())?,
+                    inside: Vec::new(),
+                    after: all(referenced
+                        .map(|(path, from)| (path.as_str(), from.as_str()))
+                        .collect())?,
+                    before: all(before.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect())?,
+                })
+            }
+        }
+    }
+
+    /// Returns the paths of the files with tests.
+    pub(crate) fn test_paths(&self) -> Vec<String> {
+        let whole = self.tests.iter().filter(|(_, state)| state.is_some()).map(|(path, _)| path);
+        whole.chain(self.inside.iter().map(|(path, _)| path)).map(ToString::to_string).collect()
+    }
+
+    /// Puts the hidden tests over the tree at `root`. Blocks.
+    pub(crate) fn put_tests(&self, root: &Path) -> Result<(), EvalError> {
+        let failed = |error: std::io::Error| EvalError::File { path: root.to_owned(), error };
+        put(root, &self.tests).map_err(failed)?;
+        let tree = ReadTree::open(root)
+            .map_err(|error: TreeError| failed(std::io::Error::other(error)))?;
+        for (path, reference) in &self.inside {
+            let Ok(Entry::File(now)) = tree.entry(path, MAX_BYTES) else { continue };
+            if let Some(file) = with_tests_of(&now, reference) {
+                put(root, &[(path.clone(), Some(file))]).map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,2 @@
+export { Hub } from './hub.js';
+export { record } from './record.js';

@@ -1,0 +1,7 @@
+"""A queue of jobs that is kept in a file."""
+
+from .queue import Queue
+from .store import StoreError, load, save
+from .worker import run
+
+__all__ = ["Queue", "StoreError", "load", "run", "save"]

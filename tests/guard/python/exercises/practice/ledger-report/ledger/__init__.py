@@ -1,0 +1,1 @@
+"""Totals the entries of a ledger."""

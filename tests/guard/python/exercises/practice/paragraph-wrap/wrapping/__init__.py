@@ -1,0 +1,5 @@
+"""Wraps plain text."""
+
+from .reflow import reflow
+
+__all__ = ["reflow"]
