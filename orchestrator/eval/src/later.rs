@@ -60,7 +60,8 @@ fn look_into(
                 .then(|| format!("{} {version}", package.name))
         });
         if let Some(installed) = installed {
-            found.push(format!("a later version is installed: {installed} in {}", path.display()));
+            let at = path.parent().unwrap_or(&path).display();
+            found.push(format!("a later version is installed: {installed} in {at}"));
         } else if depth < MAX_DEPTH && *left > 0 {
             *left -= 1;
             look_into(&path, own, depth + 1, left, found);

@@ -80,11 +80,12 @@ impl Scratch {
                 return Err(EvalError::NoCommit { id: id.clone() });
             }
             (Origin::Exercise { dir: exercise, .. }, _) => {
-                copy_exercise(Path::new(exercise), top).map_err(file)?;
+                let exercise = Path::new(exercise);
+                copy_exercise(exercise, top).map_err(file)?;
                 begin(top)?;
                 git(top, &["add", "--all", "--force"])?;
                 commit(top, "The exercise")?;
-                Carried::default()
+                carry_of_language(exercise, top, source).map_err(file)?
             }
         };
         Ok((scratch, carried))
@@ -170,6 +171,23 @@ fn carry(user: &Path, top: &Path, source: &ScratchSource) -> io::Result<Carried>
             carried.left.push(PathBuf::from(name));
         }
     }
+    Ok(carried)
+}
+
+/// Copies the packages that are installed for all exercises of a language, beside them.
+fn carry_of_language(exercise: &Path, top: &Path, source: &ScratchSource) -> io::Result<Carried> {
+    let mut carried = Carried::default();
+    let Some(language) = exercise.ancestors().nth(3) else { return Ok(carried) };
+    let mut ignored = String::new();
+    for name in &source.package_dirs {
+        let (from, to) = (language.join(name), top.join(name));
+        if from.is_dir() && !to.exists() && copy_directory(&from, &to, source.max_bytes)? {
+            ignored.push_str(&format!("/{name}/\n"));
+            carried.environments.push(PathBuf::from(name));
+        }
+    }
+    fs::create_dir_all(top.join(".git/info"))?;
+    fs::write(top.join(".git/info/exclude"), ignored)?;
     Ok(carried)
 }
 
