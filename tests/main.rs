@@ -27,6 +27,9 @@ mod checking;
 mod confinement;
 mod files_and_git;
 
+// Judging builds and models.
+mod evaluation;
+
 // Interruptions and the past.
 mod sessions;
 

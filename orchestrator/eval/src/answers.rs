@@ -15,7 +15,7 @@ use tools::blocking::on_a_thread;
 use tree::FileHash;
 
 use crate::eval_error::EvalError;
-use crate::place::file_name;
+use crate::place::{below, file_name};
 use crate::record::AttemptResult;
 
 /// How often a directory is searched for a reply.
@@ -70,8 +70,7 @@ impl AnswerDesk {
 
     /// Returns the directory of a case.
     fn of_case(&self, case: &str, candidate: &str) -> PathBuf {
-        let mut dir = self.dir.clone();
-        dir.extend(case.split('/').map(file_name));
+        let dir = below(self.dir.clone(), case);
         if candidate == "default" { dir } else { dir.join(file_name(candidate)) }
     }
 

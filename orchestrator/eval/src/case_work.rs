@@ -54,6 +54,9 @@ impl CaseWork {
             self.is_open = false;
             self.earlier.push(result);
         }
+        // What is shown of it is kept beside it.
+        let run = self.own.place.run(&self.case.id, &self.candidate.name);
+        self.own.workshop.remove(&run.join("tree")).await;
         Ok(())
     }
 

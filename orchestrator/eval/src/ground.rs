@@ -10,7 +10,7 @@ use crate::hidden::CaseFiles;
 use crate::later::later_versions;
 use crate::record::{Case, Ground, Verdict};
 use crate::scratch::{Carried, Scratch};
-use crate::trial::{Trial, commands_for, run_tests};
+use crate::trial::{MISSING, Trial, commands_for, run_tests};
 use crate::workshop::Workshop;
 
 /// How often each side must have the same result.
@@ -33,7 +33,12 @@ pub(crate) async fn check_case(
     let (scratch, carried, files) = made.await?;
     let ground = match cannot_be_seen(workshop, &scratch, &carried) {
         Some(why) => Ground::CannotRun { why },
-        None => try_both(workshop, case, &scratch, files).await?,
+        None => {
+            let (ground, output) = try_both(workshop, case, &scratch, files).await?;
+            let at = dir.with_extension("txt");
+            on_a_thread(move || std::fs::write(at, output)).await.ok();
+            ground
+        }
     };
     let ground = with_notes(workshop, ground, &scratch, &carried).await;
     workshop.remove(dir).await;
@@ -52,12 +57,13 @@ fn cannot_be_seen(workshop: &Workshop, scratch: &Scratch, carried: &Carried) -> 
     })
 }
 
+/// Runs the tests on both sides. Returns also what they printed last.
 async fn try_both(
     workshop: &Workshop,
     case: &Case,
     scratch: &Scratch,
     files: CaseFiles,
-) -> Result<Ground, EvalError> {
+) -> Result<(Ground, String), EvalError> {
     workshop.put(scratch, files.after.clone()).await?;
     workshop.put_tests(scratch, files.clone()).await?;
     let commands = match workshop.commands.as_slice() {
@@ -72,33 +78,35 @@ async fn try_both(
         }
         given => given.to_vec(),
     };
+    let mut output = String::new();
     for _ in 0..TIMES {
-        let Trial { verdict, .. } = workshop.run_tests(&commands, scratch).await;
-        match verdict {
-            Verdict::Passed => {}
-            Verdict::CannotRun(why) => return Ok(Ground::CannotRun { why }),
-            Verdict::Failed(why) if why.starts_with("missing: ") => {
-                return Ok(Ground::CannotRun { why });
-            }
+        let trial = workshop.run_tests(&commands, scratch).await;
+        output = trial.output;
+        let why = match trial.verdict {
+            Verdict::Passed => continue,
+            Verdict::CannotRun(why) => Ground::CannotRun { why },
+            Verdict::Failed(why) if why.starts_with(MISSING) => Ground::CannotRun { why },
             Verdict::Failed(why) => {
-                let why = format!("the tests fail with the reference: {why}");
-                return Ok(Ground::NoCase { why });
+                Ground::NoCase { why: format!("the tests fail with the reference: {why}") }
             }
-        }
+        };
+        return Ok((why, output));
     }
     workshop.put(scratch, files.before.clone()).await?;
     workshop.put_tests(scratch, files).await?;
     for _ in 0..TIMES {
-        match workshop.run_tests(&commands, scratch).await.verdict {
-            Verdict::Failed(_) => {}
+        let trial = workshop.run_tests(&commands, scratch).await;
+        output = trial.output;
+        let why = match trial.verdict {
+            Verdict::Failed(_) => continue,
+            Verdict::CannotRun(why) => Ground::CannotRun { why },
             Verdict::Passed => {
-                let why = "the tests pass without the reference".to_owned();
-                return Ok(Ground::NoCase { why });
+                Ground::NoCase { why: "the tests pass without the reference".to_owned() }
             }
-            Verdict::CannotRun(why) => return Ok(Ground::CannotRun { why }),
-        }
+        };
+        return Ok((why, output));
     }
-    Ok(Ground::Holds { commands, notes: Vec::new() })
+    Ok((Ground::Holds { commands, notes: Vec::new() }, output))
 }
 
 /// Adds what a reader of the results should know.
@@ -113,7 +121,10 @@ async fn with_notes(
     notes.extend(left.map(|dir| format!("{} is too large to be copied", dir.display())));
     let (root, places) = (scratch.workspace(), workshop.package_places.clone());
     let own: Vec<_> = carried.environments.iter().map(|dir| scratch.top.join(dir)).collect();
-    notes.extend(on_a_thread(move || later_versions(&root, &[places, own].concat())).await);
+    let later = on_a_thread(move || later_versions(&root, &[places, own].concat())).await;
+    // The scratch tree has the packages of the user's.
+    let (top, seen) = (scratch.top.display().to_string(), scratch.seen.display().to_string());
+    notes.extend(later.into_iter().map(|note| note.replace(&top, &seen)));
     Ground::Holds { commands, notes }
 }
 

@@ -53,7 +53,8 @@ fn look_into(
         let name = entry.file_name().to_string_lossy().into_owned();
         let is_in_modules = dir.file_name() == Some(OsStr::new("node_modules"));
         let installed = own.iter().find_map(|package| {
-            let version = version_in(&name, &package.name).or_else(|| {
+            let named = version_in(&name, &package.name).filter(|_| !is_editable(&path));
+            let version = named.or_else(|| {
                 (is_in_modules && name == package.name).then(|| npm_version(&path))?
             })?;
             is_later(&version, package.version.as_deref())
@@ -109,6 +110,13 @@ fn version_in(dir: &str, package: &str) -> Option<String> {
     let end = version.find(".dist").unwrap_or(version.len());
     let version = version.get(..end)?;
     version.starts_with(|c: char| c.is_ascii_digit()).then(|| version.to_owned())
+}
+
+/// Returns true for the record of a package that is installed as a reference to its sources, which are those of the project.
+fn is_editable(dir: &Path) -> bool {
+    let text = regular::read_text(&dir.join("direct_url.json"), MAX_BYTES).unwrap_or_default();
+    let document: Value = serde_json::from_str(&text).unwrap_or_default();
+    document.pointer("/dir_info/editable").and_then(Value::as_bool) == Some(true)
 }
 
 fn npm_version(dir: &Path) -> Option<String> {

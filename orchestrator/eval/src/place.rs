@@ -81,12 +81,12 @@ impl EvalPlace {
 
     /// Returns the directory in which a case is checked.
     pub(crate) fn check(&self, case: &str) -> PathBuf {
-        self.dir.join("checks").join(file_name(case))
+        below(self.dir.join("checks"), case)
     }
 
     /// Returns the directory of a candidate's work on a case.
     pub(crate) fn run(&self, case: &str, candidate: &str) -> PathBuf {
-        self.dir.join("runs").join(file_name(case)).join(file_name(candidate))
+        below(self.dir.join("runs"), case).join(file_name(candidate))
     }
 
     pub(crate) fn attempt_file(
@@ -118,12 +118,19 @@ fn ids(state: &Path) -> Vec<String> {
     names
 }
 
-/// Returns the name of a file for an id or the name of a candidate, each different.
+/// Returns the directory of a case below another one.
+pub(crate) fn below(mut dir: PathBuf, case: &str) -> PathBuf {
+    dir.extend(case.split('/').map(file_name));
+    dir
+}
+
+/// Returns the name of a file for a part of an id or the name of a candidate, a different one for each. Build tools stumble
+/// over some characters, such as `%`.
 pub(crate) fn file_name(name: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.=".contains(c);
-    let encoded = |c: char| if plain(c) { c.to_string() } else { format!("%{:x}", u32::from(c)) };
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.=".contains(c);
+    let encoded = |c: char| if is_plain(c) { c.to_string() } else { format!("+{:x}", u32::from(c)) };
     let name: String = name.chars().map(encoded).collect();
-    if name.starts_with('.') { format!("%{name}") } else { name }
+    if name.starts_with('.') { format!("+{name}") } else { name }
 }
 
 fn lossy(file: &Path) -> String {

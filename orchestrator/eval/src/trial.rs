@@ -18,6 +18,9 @@ const MAX_BYTES: u64 = 1 << 20;
 /// Maximum number of names in a directory.
 const MAX_NAMES: usize = 10_000;
 
+/// How the reason begins if something that the tests need is missing.
+pub(crate) const MISSING: &str = "missing: ";
+
 /// What running hidden tests has shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Trial {
@@ -94,7 +97,7 @@ fn verdict(check: &Check) -> Verdict {
             let missing = check
                 .missing
                 .as_ref()
-                .and_then(|it| Some(format!("missing: {}", it.name.as_ref()?)));
+                .and_then(|it| Some(format!("{MISSING}{}", it.name.as_ref()?)));
             Verdict::Failed(missing.unwrap_or_else(why))
         }
     }
