@@ -70,6 +70,25 @@ pub(crate) fn coloured(diff: &str) -> String {
     format!("<pre tabindex=\"0\" role=\"group\" aria-label=\"diff\">{}</pre>\n", lines.concat())
 }
 
+/// Renders a table with row headers; all texts are markup. It scrolls, so it must be reachable by keyboard.
+pub(crate) fn comparison(
+    caption: &str,
+    corner: &str,
+    columns: &[String],
+    rows: &[(String, Vec<String>)],
+) -> String {
+    let columns = columns.iter().map(|name| format!("<th scope=\"col\">{name}</th>"));
+    let row = |(name, cells): &(String, Vec<String>)| {
+        let cells = cells.join("</td><td>");
+        format!("<tr><th scope=\"row\">{name}</th><td>{cells}</td></tr>\n")
+    };
+    format!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Table: {caption}\">\n<table>\n<caption>{caption}</caption>\n<thead><tr><th scope=\"col\">{corner}</th>{}</tr></thead>\n<tbody>\n{}</tbody>\n</table>\n</div>\n",
+        columns.collect::<String>(),
+        rows.iter().map(row).collect::<String>()
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,8 +104,10 @@ mod tests {
 
     #[test]
     fn inserted_text_is_not_expanded_again() {
-        let page = filled(page, &[("title", "{{requests}}"), ("requests", "{{title}}")]);
-        assert!(page.contains("<title>{{requests}}</title>"), "{page}");
+        let page = "<title>{{title}}</title>\n{{text}}\n<style>{{style}}</style>";
+        let page = filled(page, &[("title", "{{text}}"), ("text", "{{title}}")]);
+        assert!(page.contains("<title>{{text}}</title>"), "{page}");
         assert!(page.contains("\n{{title}}\n"), "{page}");
+        assert!(page.contains("prefers-color-scheme: dark"), "{page}");
     }
 }

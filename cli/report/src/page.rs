@@ -60,7 +60,7 @@ pub fn session_page(story: &Story, sources: &PageSources<'_>) -> String {
         _ => format!("<nav aria-label=\"Requests\">\n<ol>\n{contents}</ol>\n</nav>\n"),
     };
     let version = Escaped(&story.summary.version).to_string();
-    let texts = [
+    let texts: [(&str, &str); 6] = [
         ("title", &Escaped(title).to_string()),
         ("facts", &facts(&story.summary, sources)),
         ("contents", &contents),

@@ -34,12 +34,22 @@ pub struct Parsed {
 impl Parsed {
     /// Whether a switch is given.
     pub fn is_set(&self, long: &str) -> bool {
-        self.switches.contains_key(long)
+        self.switch(long) == Some(true)
+    }
+
+    /// Whether a switch is turned on or off, or None if it is not given.
+    pub fn switch(&self, long: &str) -> Option<bool> {
+        self.switches.get(long).copied()
     }
 
     /// The value of an option.
     pub fn value(&self, long: &str) -> Option<&str> {
         self.values.get(long).map(String::as_str)
+    }
+
+    /// All values of an option.
+    pub fn values(&self, long: &str) -> &[String] {
+        self.values.get(long).map_or(&[], std::slice::from_ref)
     }
 
     /// The arguments that are no flags, in their order.

@@ -3,16 +3,20 @@
 /// A switch, or an option with a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flag {
-    pub(crate) long: &'static str,
-    pub(crate) short: Option<char>,
-    pub(crate) takes_value: bool,
-    pub(crate) about: &'static str,
+    pub long: &'static str,
+    pub short: Option<char>,
+    pub takes_value: bool,
+    /// A switch that can also be turned off.
+    pub negatable: bool,
+    /// An option that can be given several times.
+    pub many: bool,
+    pub about: &'static str,
 }
 
 impl Flag {
     /// A flag without a value.
     pub fn switch(long: &'static str, about: &'static str) -> Self {
-        Flag { long, short: None, takes_value: false, about }
+        Flag { long, short: None, takes_value: false, negatable: false, many: false, about }
     }
 
     /// A flag with a value.
@@ -24,6 +28,18 @@ impl Flag {
     #[must_use]
     pub fn short(self, short: char) -> Self {
         Flag { short: Some(short), ..self }
+    }
+
+    /// Allows a switch to be turned off with `--no-` in front of its long name.
+    #[must_use]
+    pub fn negatable(self) -> Self {
+        Flag { negatable: true, ..self }
+    }
+
+    /// Allows an option to be given several times.
+    #[must_use]
+    pub fn many(self) -> Self {
+        Flag { many: true, ..self }
     }
 }
 

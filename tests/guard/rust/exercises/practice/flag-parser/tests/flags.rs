@@ -1,4 +1,4 @@
-use flag_parser::{help, parse, Flag, Parsed, Spec};
+use flag_parser::{Flag, Parsed, Spec, help, parse};
 
 fn spec() -> Spec {
     Spec::new([
@@ -142,10 +142,7 @@ fn negatable_switches() {
 
 #[test]
 fn flag_with_the_name_of_a_negation() {
-    let spec = Spec::new([
-        Flag::switch("cache", "").negatable(),
-        Flag::option("no-cache", "Not for these").many(),
-    ]);
+    let spec = Spec::new([Flag::switch("cache", "").negatable(), Flag::option("no-cache", "Not for these").many()]);
     let parsed = parse(&spec, &["--cache", "--no-cache", "x"]).unwrap();
     assert_eq!(parsed.switch("cache"), Some(true));
     assert_eq!(parsed.values("no-cache"), ["x"]);

@@ -7,9 +7,7 @@ pub(crate) fn path(segments: &[Segment], names: &[&str]) -> bool {
     match (segments.split_first(), names.split_first()) {
         (None, None) => true,
         (Some((Segment::AnyDepth, [])), _) => true,
-        (Some((Segment::AnyDepth, others)), Some((_, further))) => {
-            path(others, further) || path(segments, further)
-        }
+        (Some((Segment::AnyDepth, others)), Some((_, further))) => path(others, further) || path(segments, further),
         (Some((Segment::One(parts), others)), Some((first, further))) => {
             name(parts, first.as_bytes()) && path(others, further)
         }

@@ -45,11 +45,7 @@ impl Glob {
         let mut segments = Vec::new();
         let mut column = 1;
         for segment in text.split('/') {
-            segments.push(if segment == "**" {
-                Segment::AnyDepth
-            } else {
-                Segment::One(parse(segment, column)?)
-            });
+            segments.push(if segment == "**" { Segment::AnyDepth } else { Segment::One(parse(segment, column)?) });
             column += segment.len() + 1;
         }
         Ok(Glob { segments })

@@ -91,10 +91,10 @@ fn parse_long<'a>(
         None => (text, None),
     };
     let given = format!("--{long}");
-    let (flag, state) = match (spec.by_long(long), spec.by_negation(long)) {
-        (Some(flag), _) => (flag, true),
-        (None, Some(flag)) => (flag, false),
-        (None, None) => return Err(ArgsError::Unknown(given)),
+    let negated = || spec.by_long(long.strip_prefix("no-")?).filter(|flag| flag.negatable && !flag.takes_value);
+    let (flag, state) = match spec.by_long(long) {
+        Some(flag) => (flag, true),
+        None => (negated().ok_or_else(|| ArgsError::Unknown(given.clone()))?, false),
     };
     if flag.takes_value {
         return add_value(flag, inline.or_else(|| args.next()), given, parsed);
