@@ -53,7 +53,8 @@ pub(crate) fn commit(project: &Project, message: &str) {
 /// The word that a request is about, by its place in [`WORDS`].
 pub(crate) fn asked_for(request: &ReceivedRequest) -> usize {
     let text = request.json["messages"].to_string();
-    let is_meant = |(name, _, _): &(&str, &str, &str)| text.contains(&format!("the number {name} right"));
+    let is_meant =
+        |(name, _, _): &(&str, &str, &str)| text.contains(&format!("the number {name} right"));
     WORDS.iter().position(is_meant).unwrap()
 }
 

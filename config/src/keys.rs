@@ -15,10 +15,12 @@ const FREE_KEYS: [(&str, &str); 2] =
     [("policy.options.", "cargo"), ("llm.context_windows.", "*deepseek-flash*")];
 
 /// The tables with free names without dots, the ending of a key in them, and a name in the defaults that has such keys.
-const NAMED: [(&str, &str, &str); 3] = [
+const NAMED: [(&str, &str, &str); 5] = [
     ("commands.complaints.", ".cure", "node"),
     ("commands.complaints.", "", "shell"),
     ("projects.", "", "node"),
+    ("eval.exercises.", ".run", "rust"),
+    ("eval.exercises.", "", "java"),
 ];
 
 /// The table of servers: their names and most of their keys are free.

@@ -33,8 +33,10 @@ fn play(dir: &Path, is_over: &AtomicBool) {
     while !is_over.load(Ordering::Relaxed) {
         for stem in unanswered(dir) {
             let request = fs::read_to_string(stem.with_extension("request.md")).unwrap();
-            let (name, wrong, right) =
-                EXERCISES.into_iter().find(|(name, ..)| request.contains(&format!("{name}.sh"))).unwrap();
+            let (name, wrong, right) = EXERCISES
+                .into_iter()
+                .find(|(name, ..)| request.contains(&format!("{name}.sh")))
+                .unwrap();
             let file = format!("{name}.sh");
             let reply = if stem.to_str().unwrap().ends_with("architect") {
                 plan_verified_by(&[&file], &["sh check.sh"])
@@ -103,7 +105,11 @@ fn recorded_answers_judge_a_build() {
     fs::remove_file(world.project.path(&format!("answers/sh/{name}/002-editor.reply.md"))).unwrap();
     let run = guard(&[]);
     assert_eq!(run.code, Some(1), "{}{}", run.stdout, run.stderr);
-    assert!(run.stdout.contains("no further answer of the role editor is recorded"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("no further answer of the role editor is recorded"),
+        "{}",
+        run.stdout
+    );
     assert_eq!(guard(&["--accept"]).code, Some(0));
     assert_eq!(guard(&[]).code, Some(0));
 }

@@ -6,7 +6,8 @@ use super::{document, verdicts};
 use crate::support::{Project, Provider, World, diff, plan_verified_by};
 
 /// The exercises: name, stub and solution.
-pub(crate) const EXERCISES: [(&str, &str, &str); 2] = [("apple", "?", "red"), ("lime", "?", "green")];
+pub(crate) const EXERCISES: [(&str, &str, &str); 2] =
+    [("apple", "?", "red"), ("lime", "?", "green")];
 
 /// Creates a directory of exercises for the shell.
 pub(crate) fn exercise_project() -> Project {
@@ -19,14 +20,26 @@ pub(crate) fn exercise_project() -> Project {
         write(".meta/example.sh", &format!("{solution}\n"));
         write(
             ".meta/config.json",
-            &format!(r#"{{"files": {{"solution": ["{name}.sh"], "test": ["check.sh"], "example": [".meta/example.sh"]}}}}"#),
+            &format!(
+                r#"{{"files": {{"solution": ["{name}.sh"], "test": ["check.sh"], "example": [".meta/example.sh"]}}}}"#
+            ),
         );
         write(&format!("{name}.sh"), &format!("{stub}\n"));
-        write("check.sh", &format!("read -r colour < {name}.sh\n[ \"$colour\" = {solution} ] && exit 0\necho \"FAILED check.sh::{name} - it is $colour\"\nexit 1\n"));
+        write(
+            "check.sh",
+            &format!(
+                "read -r colour < {name}.sh\n[ \"$colour\" = {solution} ] && exit 0\necho \"FAILED check.sh::{name} - it is $colour\"\nexit 1\n"
+            ),
+        );
     }
     // One that nothing can be concluded from.
-    let write = |path: &str, text: &str| project.write(&format!("sh/exercises/practice/wrong/{path}"), text);
-    write(".meta/config.json", r#"{"files": {"solution": ["w.sh"], "test": ["check.sh"], "example": [".meta/w.sh"]}}"#);
+    let write = |path: &str, text: &str| {
+        project.write(&format!("sh/exercises/practice/wrong/{path}"), text)
+    };
+    write(
+        ".meta/config.json",
+        r#"{"files": {"solution": ["w.sh"], "test": ["check.sh"], "example": [".meta/w.sh"]}}"#,
+    );
     write(".meta/w.sh", "x\n");
     write("w.sh", "y\n");
     write("check.sh", "exit 1\n");
@@ -60,7 +73,8 @@ fn the_second_attempt_is_told_what_the_tests_said() {
     let report = document(&run);
     let sums = &report["candidates"][0]["sums"];
     assert_eq!((&sums["passed"], &sums["passed_at_once"]), (&2.into(), &1.into()), "{sums}");
-    let attempts = |case: usize| report["cases"][case]["rows"][0]["attempts"].as_array().unwrap().len();
+    let attempts =
+        |case: usize| report["cases"][case]["rows"][0]["attempts"].as_array().unwrap().len();
     assert_eq!((attempts(0), attempts(1), attempts(2)), (2, 1, 0));
     assert!(report["cases"][2]["ground"]["no_case"]["why"].as_str().unwrap().contains("reference"));
     // Nothing was written beside the exercises.

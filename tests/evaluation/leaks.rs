@@ -10,8 +10,8 @@ const LATER: &str = "Zukunftswort";
 
 /// Looks for later commits and the word, with everything that a command of a candidate can reach.
 const LOOK: &str = r#"
-for commit in $(cat later-commits); do
-    git cat-file -e "$commit" 2>/dev/null && echo "FAILED object::$commit - it is there" && exit 1
+for object in "$@"; do
+    git cat-file -e "$object" 2>/dev/null && echo "FAILED object::$object - it is there" && exit 1
 done
 word=Zukunfts; word="${word}wort"
 git log --all --reflog --format=%B | grep "$word" && echo 'FAILED log::later - it is in the log' && exit 1
@@ -27,7 +27,7 @@ exit 0
 fn project() -> Project {
     let (name, wrong, right) = WORDS[0];
     let project = Project::without_git(&[("README.md", "Numbers.\n"), ("tests/look.sh", LOOK)]);
-    project.write(".gitignore", "later-commits\nbuild/\n.venv/\n");
+    project.write(".gitignore", "build/\n.venv/\n");
     project.write(&format!("src/{name}.sh"), format!("{wrong}\n"));
     project.write("tests/all.sh", "for test in tests/test_*.sh; do sh \"$test\" || exit 1; done\n");
     project.write("tests/test_readme.sh", "grep -q Numbers README.md\n");
@@ -47,12 +47,20 @@ fn project() -> Project {
     project
 }
 
-fn answers() -> Replies {
-    Replies::driven(|request: &ReceivedRequest| {
+fn answers(look: String) -> Replies {
+    Replies::driven(move |request: &ReceivedRequest| {
+        let is_architect = request.header("x-agent-role") == Some("architect");
+        if request.json["messages"].to_string().contains("Make a note") {
+            return ScriptedReply::text(if is_architect {
+                plan_verified_by(&["notes.txt"], &["sh tests/test_readme.sh"])
+            } else {
+                format!("--- /dev/null\n+++ b/notes.txt\n@@ -0,0 +1 @@\n+{LATER}\n")
+            });
+        }
         let (name, wrong, right) = WORDS[0];
         let file = format!("src/{name}.sh");
         ScriptedReply::text(match request.header("x-agent-role") {
-            Some("architect") => plan_verified_by(&[&file], &["sh tests/look.sh"]),
+            Some("architect") => plan_verified_by(&[&file], &[&look]),
             _ => diff(&file, wrong, right),
         })
     })
@@ -60,13 +68,32 @@ fn answers() -> Replies {
 
 #[test]
 fn nothing_of_the_future_can_be_read() {
-    let world = World::of(project(), Provider::new(answers()));
+    let project = project();
+    // Commits, trees and files after the parent of the case, and what is stashed.
+    let later = shell(
+        project.root(),
+        "git rev-list --all --objects --reflog ^HEAD~2 | cut -d' ' -f1 | tr '\\n' ' '",
+    );
+    assert!(later.split_whitespace().count() > 6, "{later}");
+    let look = format!("sh tests/look.sh {}", later.trim());
+    let world = World::of(project, Provider::new(answers(look)));
     // This program has seen the future: it is in its memory, its index and its sessions.
-    let remembered = world.deepseek(["memory", "add", &format!("The word is {LATER}")]).run();
-    assert_eq!(remembered.code, Some(0), "{}", remembered.stderr);
-    world.deepseek(["index", "update"]).run();
+    let noted = world.chat(&format!("Make a note of {LATER}"));
+    assert_eq!(noted.code, Some(0), "{}", noted.stderr);
+    let remembered = world.deepseek(["memory", "list"]).run().stdout;
+    assert!(remembered.contains(LATER), "{remembered}");
+    let before = world.provider.requests().len();
     let run = world
-        .deepseek(["eval", "draw", "--grep", "number one", "--output", "json", "--check", "sh tests/all.sh"])
+        .deepseek([
+            "eval",
+            "draw",
+            "--grep",
+            "number one",
+            "--output",
+            "json",
+            "--check",
+            "sh tests/all.sh",
+        ])
         .run();
     assert_eq!(document(&run)["cases"].as_array().unwrap().len(), 1, "{}", run.stderr);
     let report = run_cases(&world, &[]);
@@ -74,6 +101,9 @@ fn nothing_of_the_future_can_be_read() {
     // The check that looked for the future passed.
     let delivery = &report["cases"][0]["rows"][0]["attempts"][0]["delivery"];
     assert_eq!(delivery["verified"], "passed", "{delivery}");
-    assert!(!world.provider.all_messages().contains(LATER));
-    assert!(!world.provider.all_messages().contains("test_one"));
+    let asked = world.provider.requests();
+    let asked = asked.iter().skip(before).map(|seen| seen.request.json.to_string());
+    let asked = asked.collect::<Vec<_>>().join("\n");
+    assert!(asked.contains("the number one right") && !asked.contains(LATER));
+    assert!(!asked.contains("test_one"));
 }

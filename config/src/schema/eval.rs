@@ -26,6 +26,6 @@ pub struct ExerciseLanguage {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// Texts by which tests are switched off, each with what stands there instead when they are judged.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub switched_off: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub switched_off: Vec<[String; 2]>,
 }

@@ -128,7 +128,8 @@ pub(crate) fn below(mut dir: PathBuf, case: &str) -> PathBuf {
 /// over some characters, such as `%`.
 pub(crate) fn file_name(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.=".contains(c);
-    let encoded = |c: char| if is_plain(c) { c.to_string() } else { format!("+{:x}", u32::from(c)) };
+    let encoded =
+        |c: char| if is_plain(c) { c.to_string() } else { format!("+{:x}", u32::from(c)) };
     let name: String = name.chars().map(encoded).collect();
     if name.starts_with('.') { format!("+{name}") } else { name }
 }

@@ -135,7 +135,14 @@ fn commit(top: &Path, message: &str) -> Result<(), EvalError> {
 fn without_future(user: &Path, id: &str, top: &Path) -> Result<(), EvalError> {
     begin(top)?;
     let (from, refspec) = (user.to_string_lossy(), format!("{id}:refs/heads/main"));
-    let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--update-shallow", "--update-head-ok"];
+    let fetch = [
+        "fetch",
+        "--quiet",
+        "--no-tags",
+        "--no-write-fetch-head",
+        "--update-shallow",
+        "--update-head-ok",
+    ];
     // The second version of the protocol serves commits that no branch names.
     let words = [&["-c", "protocol.version=2"][..], &fetch, &[&from, &refspec]].concat();
     git(top, &words)?;

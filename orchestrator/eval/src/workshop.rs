@@ -100,7 +100,7 @@ impl Workshop {
         for (_, state) in &mut files.tests {
             let Some(file) = state else { continue };
             let Ok(mut text) = String::from_utf8(file.bytes.to_vec()) else { continue };
-            for (off, on) in &language.switched_off {
+            for [off, on] in &language.switched_off {
                 text = text.replace(off.as_str(), on);
             }
             *file = FileState { bytes: text.into(), mode: file.mode };

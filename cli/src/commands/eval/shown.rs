@@ -48,7 +48,12 @@ pub(super) fn show(site: &EvalSite<'_>, args: &ShowArgs) -> Result<(), CliError>
             .hint("`deepseek eval show --html --out eval.html` writes it to a file"));
     }
     let text = if is_page {
-        String::new()
+        let sources = report::EvalPageSources {
+            diff: &|case, candidate, attempt| place.diff(case, candidate, attempt),
+            tests: &|case, candidate, attempt| place.tests(case, candidate, attempt),
+            local: &|moment| site.around.local(moment),
+        };
+        report::evaluation_page(&report, &sources)
     } else if site.global.output == OutputFormat::Text {
         render::harmless(&as_text(&report))
     } else {
