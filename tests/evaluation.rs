@@ -1,5 +1,5 @@
-//! `deepseek eval`: which cases are drawn, that candidates know nothing of what comes later, how results are judged and compared,
-//! and that no call is paid for twice.
+//! `deepseek eval`: which cases are drawn, that variants know nothing of what comes later, how results are judged and compared,
+//! and that no call is paid for twice. Intervals and records alone are tested in their crate.
 
 mod answered;
 mod cases;
@@ -99,14 +99,14 @@ pub(crate) fn run_cases(world: &World, more: &[&str]) -> Value {
     document(&run)
 }
 
-/// Returns the verdict of each case for a candidate, in the order of the cases' titles: `passed`, `failed` or `cannot_run`.
-pub(crate) fn verdicts(report: &Value, candidate: usize) -> Vec<String> {
+/// Returns the verdict of each case for a variant, in the order of the cases' titles: `passed`, `failed` or `cannot_run`.
+pub(crate) fn verdicts(report: &Value, variant: usize) -> Vec<String> {
     let mut all: Vec<(String, String)> = report["cases"]
         .as_array()
         .unwrap()
         .iter()
         .map(|case| {
-            let last = case["rows"][candidate]["attempts"].as_array().unwrap().last();
+            let last = case["rows"][variant]["attempts"].as_array().unwrap().last();
             let verdict = &last.unwrap()["verdict"];
             let word = verdict.as_str().map_or_else(
                 || verdict.as_object().unwrap().keys().next().unwrap().clone(),

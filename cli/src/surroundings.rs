@@ -205,7 +205,7 @@ impl Surroundings {
     }
 
     /// Returns the file of this program.
-    pub(crate) fn program(&self) -> Result<PathBuf, CliError> {
+    pub(crate) fn program() -> Result<PathBuf, CliError> {
         std::env::current_exe().map_err(|error| {
             CliError::new(CliErrorKind::Internal, format!("cannot find this program: {error}"))
         })

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::exercises::{EXERCISES, exercise_project};
-use crate::support::{Provider, Run, World, diff, plan_verified_by};
+use crate::support::{Provider, Run, World, diff, plan_verified_by, wait_until};
 
 /// Returns the requests below a directory that have no reply, without their ending.
 fn unanswered(dir: &Path) -> Vec<PathBuf> {
@@ -30,23 +30,27 @@ fn unanswered(dir: &Path) -> Vec<PathBuf> {
 
 /// Plays the models as a person would, from the requests alone, until `is_over`.
 fn play(dir: &Path, is_over: &AtomicBool) {
-    while !is_over.load(Ordering::Relaxed) {
+    let answered = wait_until(Duration::from_mins(2), || {
         for stem in unanswered(dir) {
-            let request = fs::read_to_string(stem.with_extension("request.md")).unwrap();
-            let (name, wrong, right) = EXERCISES
-                .into_iter()
-                .find(|(name, ..)| request.contains(&format!("{name}.sh")))
-                .unwrap();
-            let file = format!("{name}.sh");
-            let reply = if stem.to_str().unwrap().ends_with("architect") {
-                plan_verified_by(&[&file], &["sh check.sh"])
-            } else {
-                diff(&file, wrong, right)
-            };
-            fs::write(stem.with_extension("reply.md"), reply).unwrap();
+            answer(&stem);
         }
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        is_over.load(Ordering::Relaxed).then_some(())
+    });
+    assert!(answered.is_some());
+}
+
+/// Answers a request as a person would, from its text alone.
+fn answer(stem: &Path) {
+    let request = fs::read_to_string(stem.with_extension("request.md")).unwrap();
+    let is_meant = |(name, ..): &(&str, &str, &str)| request.contains(&format!("{name}.sh"));
+    let (name, wrong, right) = EXERCISES.into_iter().find(is_meant).unwrap();
+    let file = format!("{name}.sh");
+    let reply = if stem.to_str().unwrap().ends_with("architect") {
+        plan_verified_by(&[&file], &["sh check.sh"])
+    } else {
+        diff(&file, wrong, right)
+    };
+    fs::write(stem.with_extension("reply.md"), reply).unwrap();
 }
 
 fn recorded() -> (World, Run) {
@@ -69,7 +73,7 @@ fn requests_are_answered_in_a_directory_and_recorded() {
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(world.provider.requests().is_empty());
     let report = super::document(&run);
-    assert_eq!(report["candidates"][0]["sums"]["passed"], 2);
+    assert_eq!(report["variants"][0]["sums"]["passed"], 2);
     assert!(run.stderr.contains("waits for an answer: "), "{}", run.stderr);
     for (name, ..) in EXERCISES {
         let dir = format!("answers/sh/{name}");

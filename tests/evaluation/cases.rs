@@ -1,7 +1,7 @@
 //! Which commits are cases, and why others are not.
 
 use super::{commit, document, draw, project, world};
-use crate::support::{Project, Provider, World};
+use crate::support::{Project, Provider, Terminal, World};
 
 fn titles(list: &serde_json::Value, of: &dyn Fn(&serde_json::Value) -> String) -> Vec<String> {
     let mut all: Vec<String> = list.as_array().unwrap().iter().map(of).collect();
@@ -71,7 +71,7 @@ fn others_are_left_out_with_the_reason() {
 fn the_seed_decides_the_order_and_the_text_of_an_issue_replaces_the_message() {
     let drawn = |seed: &str, more: &[&str]| {
         let world = world();
-        world.project.write("issues.json", r#"{"#);
+        world.project.write("issues.json", "{");
         let args = ["eval", "draw", "--count", "1", "--seed", seed, "--output", "json"];
         let args = args.into_iter().chain(super::CHECK).chain(more.iter().copied());
         (world.deepseek(args).run(), world)
@@ -103,10 +103,27 @@ fn the_seed_decides_the_order_and_the_text_of_an_issue_replaces_the_message() {
 #[test]
 fn without_a_history_there_is_a_way_on() {
     let world = World::of(Project::without_git(&[("a.sh", "x\n")]), Provider::new(Vec::new()));
-    let run = world.deepseek(["eval", "draw"]).run();
-    assert_eq!(run.code, Some(2), "{}", run.stderr);
-    assert!(run.stderr.contains("`deepseek eval exercises DIR`"), "{}", run.stderr);
-    let run = world.deepseek(["eval", "run"]).run();
-    assert_eq!(run.code, Some(2), "{}", run.stderr);
-    assert!(run.stderr.contains("`deepseek eval draw`"), "{}", run.stderr);
+    for (args, says) in [
+        (&["draw"][..], "or judge exercises: `deepseek eval exercises DIR`"),
+        (&["run"], "`deepseek eval draw` draws cases from the history of this repository"),
+        (&["show", "nosuch"], "`deepseek eval list` lists them"),
+        (&["exercises", "."], "name the directory that has the languages, such as a clone"),
+        (&["guard", "."], "`deepseek eval exercises DIR --answers DIR/answers` records them"),
+    ] {
+        let run = world.deepseek(["eval"].into_iter().chain(args.iter().copied())).run();
+        assert_eq!(run.code, Some(2), "{args:?}: {}", run.stderr);
+        assert!(run.stderr.contains(says), "{args:?}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn a_page_is_not_printed_to_a_terminal() {
+    let world = world();
+    draw(&world);
+    let mut terminal = Terminal::start(&mut world.deepseek(["eval", "show", "--html"]));
+    terminal.until_or_end("`deepseek eval show --html --out results.html` writes it to a file");
+    assert_eq!(terminal.end(), Some(2));
+    let args = ["eval", "show", "--html", "--out", "results.html"];
+    assert_eq!(world.deepseek(args).run().code, Some(0));
+    assert!(world.project.read("results.html").contains("Say the number two right"));
 }

@@ -34,7 +34,7 @@ pub(crate) fn exercise_project() -> Project {
     }
     // One that nothing can be concluded from.
     let write = |path: &str, text: &str| {
-        project.write(&format!("sh/exercises/practice/wrong/{path}"), text)
+        project.write(&format!("sh/exercises/practice/wrong/{path}"), text);
     };
     write(
         ".meta/config.json",
@@ -71,7 +71,7 @@ fn the_second_attempt_is_told_what_the_tests_said() {
     let run = world.deepseek(["eval", "exercises", ".", "--output", "json"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let report = document(&run);
-    let sums = &report["candidates"][0]["sums"];
+    let sums = &report["variants"][0]["sums"];
     assert_eq!((&sums["passed"], &sums["passed_at_once"]), (&2.into(), &1.into()), "{sums}");
     let attempts =
         |case: usize| report["cases"][case]["rows"][0]["attempts"].as_array().unwrap().len();
@@ -94,7 +94,7 @@ fn one_try_is_one_try() {
     assert!(world.provider.requests().is_empty());
     let run = world.deepseek(["eval", "exercises", ".", "--tries", "1", "--output", "json"]).run();
     let report = document(&run);
-    assert_eq!(report["candidates"][0]["sums"]["failed"], 1, "{}", run.stderr);
+    assert_eq!(report["variants"][0]["sums"]["failed"], 1, "{}", run.stderr);
     let mut rest = report.clone();
     rest["cases"].as_array_mut().unwrap().truncate(2);
     assert_eq!(verdicts(&rest, 0), ["failed", "passed"]);

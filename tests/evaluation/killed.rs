@@ -52,4 +52,5 @@ fn two_processes_do_not_work_on_one_evaluation() {
     let run = world.deepseek(["eval", "run"]).run();
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     assert!(run.stderr.contains("another process is working on this evaluation"), "{}", run.stderr);
+    assert!(run.stderr.contains("wait until it has ended, or end it"), "{}", run.stderr);
 }

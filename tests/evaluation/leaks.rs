@@ -1,4 +1,4 @@
-//! A candidate knows nothing of what comes after the parent of its commit.
+//! A variant knows nothing of what comes after the parent of its commit.
 
 use mock::{ReceivedRequest, Replies, ScriptedReply};
 
@@ -8,7 +8,7 @@ use crate::support::{Project, Provider, World, diff, plan_verified_by, shell};
 /// A word that only later commits, and what this program knows of the workspace, contain.
 const LATER: &str = "Zukunftswort";
 
-/// Looks for later commits and the word, with everything that a command of a candidate can reach.
+/// Looks for later commits and the word, with everything that a command of a variant can reach.
 const LOOK: &str = r#"
 for object in "$@"; do
     git cat-file -e "$object" 2>/dev/null && echo "FAILED object::$object - it is there" && exit 1

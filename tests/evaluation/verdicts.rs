@@ -17,7 +17,7 @@ fn three_models() -> Replies {
     })
 }
 
-const CANDIDATES: [&str; 6] = [
+const VARIANTS: [&str; 6] = [
     "--with",
     "--model deepseek-v4-pro",
     "--with",
@@ -30,12 +30,12 @@ const CANDIDATES: [&str; 6] = [
 fn a_perfect_a_half_right_and_a_wrong_model_are_told_apart() {
     let world = World::of(project(), Provider::new(three_models()));
     draw(&world);
-    let report = run_cases(&world, &CANDIDATES);
+    let report = run_cases(&world, &VARIANTS);
     assert_eq!(verdicts(&report, 0), ["passed", "passed", "passed"]);
     assert_eq!(verdicts(&report, 1), ["failed", "failed", "passed"]);
     assert_eq!(verdicts(&report, 2), ["failed", "failed", "failed"]);
-    // The tests that the candidates can see pass with any change: they are wrong about their own work.
-    assert_eq!(report["candidates"][2]["sums"]["wrongly_verified"], 3);
+    // The tests that the variants can see pass with any change: they are wrong about their own work.
+    assert_eq!(report["variants"][2]["sums"]["wrongly_verified"], 3);
     let pairs = report["pairs"].as_array().unwrap();
     assert_eq!(pairs.len(), 3);
     let difference = |pair: usize| pairs[pair]["difference"]["value"].as_f64().unwrap();
@@ -56,7 +56,7 @@ fn a_perfect_a_half_right_and_a_wrong_model_are_told_apart() {
     }
     let asked = world.provider.requests().len();
     let again = run_cases(&world, &[]);
-    assert_eq!(again["candidates"].as_array().unwrap().len(), 3);
+    assert_eq!(again["variants"].as_array().unwrap().len(), 3);
     assert_eq!(world.provider.requests().len(), asked);
     let listed = world.deepseek(["eval", "list"]).run().stdout;
     assert!(listed.contains("3 cases") && listed.contains("deepseek-v4-pro"), "{listed}");
@@ -84,7 +84,7 @@ fn no_attempt_begins_without_budget_and_a_larger_one_continues() {
 }
 
 #[test]
-fn two_builds_are_two_candidates() {
+fn two_builds_are_two_variants() {
     let world = super::world();
     draw(&world);
     let other = world.home().join("other-build");
@@ -95,7 +95,7 @@ fn two_builds_are_two_candidates() {
     bytes.push(0);
     std::fs::write(&other, bytes).unwrap();
     let report = run_cases(&world, &["--program", own, "--program", other.to_str().unwrap()]);
-    assert_eq!(report["candidates"].as_array().unwrap().len(), 2);
-    assert_ne!(report["candidates"][0]["build"], report["candidates"][1]["build"]);
+    assert_eq!(report["variants"].as_array().unwrap().len(), 2);
+    assert_ne!(report["variants"][0]["build"], report["variants"][1]["build"]);
     assert_eq!(report["pairs"][0]["both_passed"], 3);
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use checks::wording::short_number;
-use eval::compare::{JudgedCase, Report, Row};
-use eval::record::{AttemptResult, Case, Ground, Origin, Verdict};
+use eval::results::compare::{EvalReport, JudgedCase, Row};
+use eval::results::record::{AttemptResult, CaseGround, CaseOrigin, EvalCase, TestVerdict};
 use front::describe;
 use tools::count::counted;
 
@@ -13,7 +13,7 @@ use crate::figures::{cost, prompt_tokens, time};
 use crate::markup::{Escaped, coloured, comparison};
 
 /// Returns a link to the section of a case.
-pub(crate) fn case_link(report: &Report, id: &str) -> String {
+pub(crate) fn case_link(report: &EvalReport, id: &str) -> String {
     let text = Escaped(id);
     match report.cases.iter().position(|judged| judged.case.id == id) {
         Some(at) => format!("<a href=\"#case-{}\">{text}</a>", at + 1),
@@ -21,13 +21,13 @@ pub(crate) fn case_link(report: &Report, id: &str) -> String {
     }
 }
 
-/// Renders the table of cases and candidates.
-pub(crate) fn table(report: &Report) -> String {
+/// Renders the table of cases and variants.
+pub(crate) fn table(report: &EvalReport) -> String {
     if report.cases.is_empty() {
         return "<p>No cases were drawn.</p>\n".to_owned();
     }
     let mut columns = vec!["Can be judged".to_owned()];
-    columns.extend(report.candidates.iter().map(|it| Escaped(&it.candidate.name).to_string()));
+    columns.extend(report.variants.iter().map(|it| Escaped(&it.variant.name).to_string()));
     let row = |(judged, number): (&JudgedCase, usize)| {
         let name = format!(
             "{} <span class=\"title\">{}</span>",
@@ -35,11 +35,11 @@ pub(crate) fn table(report: &Report) -> String {
             Escaped(&judged.case.title)
         );
         let mut cells = vec![ground_in_words(judged.ground.as_ref())];
-        cells.extend(judged.rows.iter().zip(1..).map(|(row, candidate)| {
+        cells.extend(judged.rows.iter().zip(1..).map(|(row, variant)| {
             let (class, word) = verdict_in_words(row);
             if is_begun(row) {
                 format!(
-                    "<a class=\"mark {class}\" href=\"#case-{number}-{candidate}\">{}</a>",
+                    "<a class=\"mark {class}\" href=\"#case-{number}-{variant}\">{}</a>",
                     Escaped(&word)
                 )
             } else {
@@ -49,7 +49,7 @@ pub(crate) fn table(report: &Report) -> String {
         (name, cells)
     };
     let rows: Vec<_> = report.cases.iter().zip(1..).map(row).collect();
-    comparison("Verdict of the hidden tests on each case", "Case", &columns, &rows)
+    comparison("TestVerdict of the hidden tests on each case", "EvalCase", &columns, &rows)
 }
 
 /// Renders a coloured word; the colour alone says nothing.
@@ -61,20 +61,20 @@ const fn is_begun(row: &Row) -> bool {
     row.is_open || !row.attempts.is_empty()
 }
 
-fn ground_in_words(ground: Option<&Ground>) -> String {
+fn ground_in_words(ground: Option<&CaseGround>) -> String {
     match ground {
-        Some(Ground::Holds { .. }) => "yes".to_owned(),
-        Some(Ground::NoCase { .. }) => mark(("warn", "no case")),
-        Some(Ground::CannotRun { .. }) => mark(("warn", "cannot run")),
+        Some(CaseGround::Holds { .. }) => "yes".to_owned(),
+        Some(CaseGround::NoCase { .. }) => mark(("warn", "no case")),
+        Some(CaseGround::CannotRun { .. }) => mark(("warn", "cannot run")),
         None => mark(("quiet", "not checked")),
     }
 }
 
-const fn kind(verdict: &Verdict) -> (&'static str, &'static str) {
+const fn kind(verdict: &TestVerdict) -> (&'static str, &'static str) {
     match verdict {
-        Verdict::Passed => ("good", "passed"),
-        Verdict::Failed(_) => ("bad", "failed"),
-        Verdict::CannotRun(_) => ("warn", "cannot run"),
+        TestVerdict::Passed => ("good", "passed"),
+        TestVerdict::Failed(_) => ("bad", "failed"),
+        TestVerdict::CannotRun(_) => ("warn", "cannot run"),
     }
 }
 
@@ -109,12 +109,12 @@ pub(crate) fn section(judged: &JudgedCase, number: usize, sources: &EvalPageSour
     )
     .ok();
     let begun = rows.iter().zip(1..).filter(|(row, _)| is_begun(row));
-    for (row, candidate) in begun {
+    for (row, variant) in begun {
         let (class, word) = verdict_in_words(row);
         writeln!(
             text,
-            "<h4 id=\"case-{number}-{candidate}\">{} {}</h4>",
-            Escaped(&row.candidate),
+            "<h4 id=\"case-{number}-{variant}\">{} {}</h4>",
+            Escaped(&row.variant),
             mark((class, &word))
         )
         .ok();
@@ -124,8 +124,8 @@ pub(crate) fn section(judged: &JudgedCase, number: usize, sources: &EvalPageSour
                 writeln!(text, "<h5>Attempt {attempt}: {word}</h5>").ok();
             }
             text.push_str(&attempted(result));
-            text.push_str(&shown_diff(&(sources.diff)(&case.id, &row.candidate, attempt)));
-            text.push_str(&shown_tests(&(sources.tests)(&case.id, &row.candidate, attempt)));
+            text.push_str(&shown_diff(&(sources.diff)(&case.id, &row.variant, attempt)));
+            text.push_str(&shown_tests(&(sources.tests)(&case.id, &row.variant, attempt)));
         }
         if row.is_open {
             text.push_str("<p>An attempt was interrupted, and is not judged yet.</p>\n");
@@ -134,22 +134,22 @@ pub(crate) fn section(judged: &JudgedCase, number: usize, sources: &EvalPageSour
     text + "</section>\n"
 }
 
-fn facts(case: &Case, ground: Option<&Ground>) -> String {
+fn facts(case: &EvalCase, ground: Option<&CaseGround>) -> String {
     let code = |text: &str| format!("<code>{}</code>", Escaped(text));
     let codes = |texts: &[String]| {
         let texts: Vec<String> = texts.iter().map(|text| code(text)).collect();
         texts.join(", ")
     };
     let origin = match &case.origin {
-        Origin::Commit { id, parent } => format!("commit {}, after {}", code(id), code(parent)),
-        Origin::Exercise { dir, .. } => format!("exercise in {}", code(dir)),
+        CaseOrigin::Commit { id, parent } => format!("commit {}, after {}", code(id), code(parent)),
+        CaseOrigin::Exercise { dir, .. } => format!("exercise in {}", code(dir)),
     };
     let mut facts = vec![("From", origin)];
     if !case.group.is_empty() {
         facts.push(("Group", Escaped(&case.group).to_string()));
     }
     facts.push(("Hidden tests", codes(&case.tests)));
-    if let Some(Ground::Holds { commands, .. }) = ground {
+    if let Some(CaseGround::Holds { commands, .. }) = ground {
         facts.push(("Run by", codes(commands)));
     }
     if case.tries > 1 {
@@ -161,14 +161,16 @@ fn facts(case: &Case, ground: Option<&Ground>) -> String {
 }
 
 /// Renders what a reader of the results should know about a case.
-fn remarks(ground: Option<&Ground>) -> String {
+fn remarks(ground: Option<&CaseGround>) -> String {
     let remark = |name: &str, text: &str| {
         format!("<p><span class=\"mark warn\">{name}</span>: {}</p>\n", Escaped(text))
     };
     match ground {
-        Some(Ground::Holds { notes, .. }) => notes.iter().map(|it| remark("Note", it)).collect(),
-        Some(Ground::NoCase { why }) => remark("No case", why),
-        Some(Ground::CannotRun { why }) => remark("The hidden tests cannot run", why),
+        Some(CaseGround::Holds { notes, .. }) => {
+            notes.iter().map(|it| remark("Note", it)).collect()
+        }
+        Some(CaseGround::NoCase { why }) => remark("No case", why),
+        Some(CaseGround::CannotRun { why }) => remark("The hidden tests cannot run", why),
         None => "<p>Whether it can be judged has not been checked.</p>\n".to_owned(),
     }
 }
@@ -176,9 +178,9 @@ fn remarks(ground: Option<&Ground>) -> String {
 /// Renders why an attempt was judged so, how it ended, and what it used.
 fn attempted(result: &AttemptResult) -> String {
     let mut text = match &result.verdict {
-        Verdict::Passed => "<p>The hidden tests pass.</p>\n".to_owned(),
-        Verdict::Failed(why) => format!("<p>The hidden tests fail: {}</p>\n", Escaped(why)),
-        Verdict::CannotRun(why) => {
+        TestVerdict::Passed => "<p>The hidden tests pass.</p>\n".to_owned(),
+        TestVerdict::Failed(why) => format!("<p>The hidden tests fail: {}</p>\n", Escaped(why)),
+        TestVerdict::CannotRun(why) => {
             format!("<p>The hidden tests could not run: {}</p>\n", Escaped(why))
         }
     };

@@ -1,18 +1,18 @@
-//! The page of an evaluation: its candidates, compared in pairs, and what each made of every case. Pure.
+//! The page of an evaluation: its variants, compared in pairs, and what each made of every case. Pure.
 
 use std::fmt::Write as _;
 
-use eval::compare::Report;
-use eval::record::{Ground, Origin};
+use eval::results::compare::EvalReport;
+use eval::results::record::{CaseGround, CaseOrigin};
 use tools::count::counted;
 
 use crate::markup::{Escaped, filled};
-use crate::{candidates, cases};
+use crate::{cases, variants};
 
 /// The page template.
 const PAGE: &str = include_str!("evaluation.html");
 
-/// Access to what the page shows that is not part of the report itself. An attempt is named by case, candidate and number.
+/// Access to what the page shows that is not part of the report itself. An attempt is named by case, variant and number.
 pub struct EvalPageSources<'s> {
     /// Returns the diff of an attempt; empty if there is none.
     pub diff: &'s dyn Fn(&str, &str, u32) -> String,
@@ -23,13 +23,13 @@ pub struct EvalPageSources<'s> {
 }
 
 /// Renders the page of an evaluation.
-pub fn evaluation_page(report: &Report, sources: &EvalPageSources<'_>) -> String {
+pub fn evaluation_page(report: &EvalReport, sources: &EvalPageSources<'_>) -> String {
     let title = format!("Evaluation {}", report.id);
-    let pairs = candidates::pairs(report);
+    let pairs = variants::pairs(report);
     let cases = case_sections(report, sources);
     let left_out = left_out(report);
     let contents = [
-        ("candidates", "Candidates", true),
+        ("variants", "Variants", true),
         ("pairs", "Pairs", !pairs.is_empty()),
         ("verdicts", "Verdicts", true),
         ("cases", "Cases", !cases.is_empty()),
@@ -42,7 +42,7 @@ pub fn evaluation_page(report: &Report, sources: &EvalPageSources<'_>) -> String
         ("title", &Escaped(&title).to_string()),
         ("facts", &facts(report, sources)),
         ("contents", &contents.concat()),
-        ("candidates", &candidates::tables(report)),
+        ("variants", &variants::tables(report)),
         ("pairs", &pairs),
         ("verdicts", &cases::table(report)),
         ("cases", &cases),
@@ -52,9 +52,9 @@ pub fn evaluation_page(report: &Report, sources: &EvalPageSources<'_>) -> String
 }
 
 /// Renders the list of facts at the top of the page.
-fn facts(report: &Report, sources: &EvalPageSources<'_>) -> String {
+fn facts(report: &EvalReport, sources: &EvalPageSources<'_>) -> String {
     let holds = report.cases.iter();
-    let holds = holds.filter(|judged| matches!(judged.ground, Some(Ground::Holds { .. })));
+    let holds = holds.filter(|judged| matches!(judged.ground, Some(CaseGround::Holds { .. })));
     let facts = [
         ("Evaluation", report.id.clone()),
         ("Drawn", (sources.local)(&report.at)),
@@ -62,7 +62,7 @@ fn facts(report: &Report, sources: &EvalPageSources<'_>) -> String {
         ("Version", report.version.clone()),
         ("Cases", report.cases.len().to_string()),
         ("Can be judged", holds.count().to_string()),
-        ("Candidates", report.candidates.len().to_string()),
+        ("Variants", report.variants.len().to_string()),
     ];
     let fact = |(name, text): (&str, String)| {
         format!("<div><dt>{name}</dt><dd>{}</dd></div>\n", Escaped(&text))
@@ -70,7 +70,7 @@ fn facts(report: &Report, sources: &EvalPageSources<'_>) -> String {
     facts.map(fact).concat()
 }
 
-fn case_sections(report: &Report, sources: &EvalPageSources<'_>) -> String {
+fn case_sections(report: &EvalReport, sources: &EvalPageSources<'_>) -> String {
     let sections = report.cases.iter().zip(1..);
     let sections: String =
         sections.map(|(judged, number)| cases::section(judged, number, sources)).collect();
@@ -83,13 +83,13 @@ fn case_sections(report: &Report, sources: &EvalPageSources<'_>) -> String {
 }
 
 /// Renders what was looked at and is no case; empty if everything is one.
-fn left_out(report: &Report) -> String {
+fn left_out(report: &EvalReport) -> String {
     if report.left_out.is_empty() && report.not_looked_at == 0 {
         return String::new();
     }
     let mut nouns = report.cases.iter().map(|judged| match judged.case.origin {
-        Origin::Commit { .. } => "commit",
-        Origin::Exercise { .. } => "exercise",
+        CaseOrigin::Commit { .. } => "commit",
+        CaseOrigin::Exercise { .. } => "exercise",
     });
     let noun = nouns.next().unwrap_or("possible case");
     let mut text =
@@ -122,25 +122,25 @@ fn left_out(report: &Report) -> String {
 mod tests {
     use std::iter::once;
 
-    use eval::record::{
-        AttemptResult, Candidate, Case, Drawn, EvalRecord, LeftOut, UsedTotals, Verdict,
+    use eval::results::record::{
+        AttemptResult, Drawn, EvalCase, EvalRecord, LeftOutCase, TestVerdict, UsedTotals, Variant,
     };
     use facts::delivery::{Delivery, Unverified, Verified};
     use model::price::Usd;
 
     use super::*;
 
-    fn case(id: &str, group: &str, title: &str) -> Case {
+    fn case(id: &str, group: &str, title: &str) -> EvalCase {
         let origin = if group.is_empty() {
-            Origin::Commit { id: id.repeat(5), parent: "0f".repeat(20) }
+            CaseOrigin::Commit { id: id.repeat(5), parent: "0f".repeat(20) }
         } else {
-            Origin::Exercise {
+            CaseOrigin::Exercise {
                 dir: format!("/exercises/{id}"),
                 solution: vec!["src/lib.rs".to_owned()],
                 example: vec![".meta/example.rs".to_owned()],
             }
         };
-        Case {
+        EvalCase {
             id: id.to_owned(),
             title: title.to_owned(),
             group: group.to_owned(),
@@ -151,8 +151,8 @@ mod tests {
         }
     }
 
-    fn drawn(cases: Vec<Case>) -> EvalRecord {
-        let left_out = |id: &str, title: &str, why: &str| LeftOut {
+    fn drawn(cases: Vec<EvalCase>) -> EvalRecord {
+        let left_out = |id: &str, title: &str, why: &str| LeftOutCase {
             id: id.to_owned(),
             title: title.to_owned(),
             why: why.to_owned(),
@@ -170,12 +170,12 @@ mod tests {
         })
     }
 
-    fn checked(case: &str, ground: Ground) -> EvalRecord {
+    fn checked(case: &str, ground: CaseGround) -> EvalRecord {
         EvalRecord::Checked { case: case.to_owned(), ground }
     }
 
-    fn holds(notes: &[&str]) -> Ground {
-        Ground::Holds {
+    fn holds(notes: &[&str]) -> CaseGround {
+        CaseGround::Holds {
             commands: vec!["cargo test --test order".to_owned()],
             notes: notes.iter().map(|&note| note.to_owned()).collect(),
         }
@@ -183,7 +183,7 @@ mod tests {
 
     fn entered(flags: &[&str]) -> EvalRecord {
         let flags: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
-        EvalRecord::Entered(Candidate {
+        EvalRecord::Entered(Variant {
             name: flags.join(" "),
             version: "deepseek 0.1.0".to_owned(),
             build: "c0ffee".to_owned(),
@@ -191,7 +191,7 @@ mod tests {
         })
     }
 
-    fn result(verdict: Verdict, verified: Option<Verified>, used: UsedTotals) -> AttemptResult {
+    fn result(verdict: TestVerdict, verified: Option<Verified>, used: UsedTotals) -> AttemptResult {
         AttemptResult {
             verdict,
             delivery: verified.map(|verified| Delivery::Delivered { verified }),
@@ -212,18 +212,18 @@ mod tests {
         }
     }
 
-    fn judged(case: &str, candidate: &str, attempt: u32, result: AttemptResult) -> EvalRecord {
-        let (case, candidate) = (case.to_owned(), candidate.to_owned());
-        EvalRecord::Judged { case, candidate, attempt, result }
+    fn judged(case: &str, variant: &str, attempt: u32, result: AttemptResult) -> EvalRecord {
+        let (case, variant) = (case.to_owned(), variant.to_owned());
+        EvalRecord::Judged { case, variant, attempt, result }
     }
 
     const SMALL: &str = "--model small";
     const LARGE: &str = "--model large";
 
-    /// Two candidates on commits: one passes and one fails, one cannot run, one is interrupted.
-    fn of_commits() -> Report {
-        let failed = || Verdict::Failed("2 tests fail: <total>".to_owned());
-        let cannot = Verdict::CannotRun("the request failed: no <network>".to_owned());
+    /// Two variants on commits: one passes and one fails, one cannot run, one is interrupted.
+    fn of_commits() -> EvalReport {
+        let failed = || TestVerdict::Failed("2 tests fail: <total>".to_owned());
+        let cannot = TestVerdict::CannotRun("the request failed: no <network>".to_owned());
         let unverified = Verified::Unverified(Unverified::NothingCouldFail);
         let records = [
             drawn(vec![
@@ -239,7 +239,10 @@ mod tests {
             checked("1a2b3c4d", holds(&["a later version is installed: shop 2.1.0 in /opt/<lib>"])),
             checked("2b3c4d5e", holds(&[])),
             checked("3c4d5e6f", holds(&[])),
-            checked("4d5e6f70", Ground::NoCase { why: "the <tests> pass before it".to_owned() }),
+            checked(
+                "4d5e6f70",
+                CaseGround::NoCase { why: "the <tests> pass before it".to_owned() },
+            ),
             entered(&["--model", "small"]),
             entered(&["--model", "large"]),
             judged(
@@ -252,13 +255,13 @@ mod tests {
                 "1a2b3c4d",
                 LARGE,
                 1,
-                result(Verdict::Passed, Some(Verified::Proven), used(3, None)),
+                result(TestVerdict::Passed, Some(Verified::Proven), used(3, None)),
             ),
             judged(
                 "2b3c4d5e",
                 SMALL,
                 1,
-                result(Verdict::Passed, Some(Verified::Proven), used(4, Some(3_000_000))),
+                result(TestVerdict::Passed, Some(Verified::Proven), used(4, Some(3_000_000))),
             ),
             judged("2b3c4d5e", LARGE, 1, result(cannot, None, used(0, Some(0)))),
             judged(
@@ -269,16 +272,16 @@ mod tests {
             ),
             EvalRecord::Began {
                 case: "3c4d5e6f".to_owned(),
-                candidate: LARGE.to_owned(),
+                variant: LARGE.to_owned(),
                 attempt: 1,
             },
         ];
-        Report::of("20260504-100000-ab12", &records).unwrap()
+        EvalReport::of("20260504-100000-ab12", &records).unwrap()
     }
 
-    /// Two candidates on exercises in two languages, of which the second has worked on one only.
-    fn of_exercises() -> Report {
-        let failed = Verdict::Failed("1 test fails".to_owned());
+    /// Two variants on exercises in two languages, of which the second has worked on one only.
+    fn of_exercises() -> EvalReport {
+        let failed = TestVerdict::Failed("1 test fails".to_owned());
         let records = [
             drawn(vec![
                 case("rust/pangram", "rust", "pangram"),
@@ -298,7 +301,7 @@ mod tests {
                 "rust/pangram",
                 SMALL,
                 2,
-                result(Verdict::Passed, Some(Verified::Passed), used(1, Some(1))),
+                result(TestVerdict::Passed, Some(Verified::Passed), used(1, Some(1))),
             ),
             judged("go/bowling", SMALL, 1, result(failed.clone(), None, used(2, Some(1)))),
             judged("go/bowling", SMALL, 2, result(failed, None, used(2, Some(1)))),
@@ -306,20 +309,20 @@ mod tests {
                 "rust/pangram",
                 LARGE,
                 1,
-                result(Verdict::Passed, Some(Verified::Proven), used(2, Some(1))),
+                result(TestVerdict::Passed, Some(Verified::Proven), used(2, Some(1))),
             ),
         ];
-        Report::of("20260504-110000-cd34", &records).unwrap()
+        EvalReport::of("20260504-110000-cd34", &records).unwrap()
     }
 
-    fn page(report: &Report) -> String {
-        let diff = |case: &str, candidate: &str, attempt: u32| match candidate {
+    fn page(report: &EvalReport) -> String {
+        let diff = |case: &str, variant: &str, attempt: u32| match variant {
             LARGE if case.starts_with('2') => String::new(),
             _ => format!(
                 "diff --git a/src/order.rs b/src/order.rs\n--- a/src/order.rs\n+++ b/src/order.rs\n@@ -1,3 +1,3 @@\n fn total(lines: &[Line]) -> Cents {{\n-    lines.iter().map(|line| line.cents).sum()\n+    lines.iter().filter(|line| !line.is_return()).map(|line| line.cents).sum() // <{case}>, attempt {attempt}\n }}\n"
             ),
         };
-        let tests = |_: &str, candidate: &str, _: u32| match candidate {
+        let tests = |_: &str, variant: &str, _: u32| match variant {
             SMALL => {
                 "$ cargo test --test order\ntest <total> ... FAILED\n[exit code 101]\n".to_owned()
             }
@@ -338,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn candidates_are_summed_and_nothing_unknown_is_zero() {
+    fn variants_are_summed_and_nothing_unknown_is_zero() {
         let page = page(&of_commits());
         assert_eq!(row(&page, "Cases judged"), ["3", "2"]);
         assert_eq!(row(&page, "Passed"), ["1", "1"]);
@@ -429,13 +432,13 @@ mod tests {
     }
 
     #[test]
-    fn an_evaluation_without_candidates_or_cases_has_a_page() {
+    fn an_evaluation_without_variants_or_cases_has_a_page() {
         let one = case("1a2b3c4d", "", "Round totals");
-        let report = Report::of("a", &[drawn(vec![one])]).unwrap();
+        let report = EvalReport::of("a", &[drawn(vec![one])]).unwrap();
         let shown = page(&report);
-        assert!(shown.contains("No candidate has been entered.") && shown.contains("not checked"));
+        assert!(shown.contains("No variant has been entered.") && shown.contains("not checked"));
         assert!(!shown.contains("id=\"pairs\""));
-        let report = Report::of("a", &once(drawn(Vec::new())).collect::<Vec<_>>()).unwrap();
+        let report = EvalReport::of("a", &once(drawn(Vec::new())).collect::<Vec<_>>()).unwrap();
         let shown = page(&report);
         assert!(shown.contains("No cases were drawn.") && shown.contains("31 possible cases"));
         assert!(!shown.contains("id=\"cases\"") && !shown.contains("{{"));

@@ -1,8 +1,8 @@
 //! How the numbers of an evaluation are written. Pure.
 
 use checks::wording::short_number;
-use eval::interval::Interval;
-use eval::record::UsedTotals;
+use eval::results::interval::Interval;
+use eval::results::record::UsedTotals;
 use model::price::Usd;
 
 /// What stands in place of a value that is not known.

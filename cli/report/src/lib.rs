@@ -2,13 +2,13 @@
 //! reads what the records refer to, and writes the page.
 
 mod calls;
-mod candidates;
 mod cases;
 mod evaluation;
 mod figures;
 mod markup;
 mod mission;
 mod page;
+mod variants;
 
 pub use evaluation::{EvalPageSources, evaluation_page};
 pub use page::{PageSources, session_page};

@@ -1,6 +1,6 @@
-//! `deepseek eval`: judges models, settings and builds on past commits of the user's repository, or on exercises.
+//! `deepseek eval`: judges models, settings and builds on past commits of the user's repository, or on exercises. The commands
+//! only parse, and show what the crate of evaluations did.
 
-mod candidates;
 mod draw;
 mod exercises;
 mod guard;
@@ -8,6 +8,7 @@ mod progress;
 mod run;
 mod shown;
 mod site;
+mod variants;
 
 use std::process::ExitCode;
 
@@ -32,9 +33,9 @@ enum Action {
     /// The hidden tests of each case must fail on its parent and pass on the commit, twice each. Other commits are listed with
     /// the reason why they are left out.
     Draw(draw::DrawArgs),
-    /// Have candidates work on the cases, and judge each result by the hidden tests. Continues what was interrupted.
-    Run(run::RunArgs),
-    /// Draw exercises in the layout of the polyglot benchmark, and have candidates work on them.
+    /// Have variants work on the cases, and judge each result by the hidden tests. Continues what was interrupted.
+    Run(run::EvalRunArgs),
+    /// Draw exercises in the layout of the polyglot benchmark, and have variants work on them.
     Exercises(exercises::ExercisesArgs),
     /// Judge this build on recorded answers: verdicts, refusals, calls and tokens must not get worse.
     Guard(guard::GuardArgs),
@@ -62,7 +63,10 @@ pub(crate) async fn run(
         Action::Exercises(args) => exercises::exercises(&site, args).await,
         Action::Guard(args) => return guard::guard(&site, args).await,
         Action::Show(args) => shown::show(&site, args),
-        Action::List => shown::list(&site),
+        Action::List => {
+            shown::list(&site);
+            Ok(())
+        }
         Action::Remove { id } => shown::remove(&site, id),
     }
     .map(|()| ExitCode::SUCCESS)

@@ -1,4 +1,4 @@
-//! Answers from elsewhere: a person, or another model, plays the models of candidates. Each request is written to a directory,
+//! Answers from elsewhere: a person, or another model, plays the models of variants. Each request is written to a directory,
 //! and its reply is read from there. What was answered once can be played again to another build.
 
 use std::collections::BTreeMap;
@@ -15,8 +15,8 @@ use tools::blocking::on_a_thread;
 use tree::FileHash;
 
 use crate::eval_error::EvalError;
-use crate::place::{below, file_name};
-use crate::record::AttemptResult;
+use crate::results::place::{below, file_name};
+use crate::results::record::AttemptResult;
 
 /// How often a directory is searched for a reply.
 const EVERY: Duration = Duration::from_millis(200);
@@ -33,7 +33,7 @@ pub enum AnswersFrom {
 }
 
 /// Receives the path of each request that waits for a reply.
-pub type Waiting = Arc<dyn Fn(&Path) + Send + Sync>;
+pub type AnswerWait = Arc<dyn Fn(&Path) + Send + Sync>;
 
 /// A directory of requests and replies.
 pub struct AnswerDesk {
@@ -43,7 +43,7 @@ pub struct AnswerDesk {
     models: Vec<String>,
     /// The variable with the key.
     key: String,
-    waiting: Waiting,
+    waiting: AnswerWait,
 }
 
 impl std::fmt::Debug for AnswerDesk {
@@ -52,7 +52,7 @@ impl std::fmt::Debug for AnswerDesk {
     }
 }
 
-/// The part of a desk for one case and candidate: a server on loopback.
+/// The part of a desk for one case and variant: a server on loopback.
 #[derive(Debug)]
 pub(crate) struct OpenDesk {
     server: Server,
@@ -63,20 +63,25 @@ pub(crate) struct OpenDesk {
 
 impl AnswerDesk {
     /// Creates a desk in `dir`.
-    pub fn new(dir: PathBuf, from: AnswersFrom, config: &config::Config, waiting: Waiting) -> Self {
+    pub fn new(
+        dir: PathBuf,
+        from: AnswersFrom,
+        config: &config::Config,
+        waiting: AnswerWait,
+    ) -> Self {
         let models = config.llm.prices.keys().cloned().collect();
         Self { dir, from, models, key: config.llm.api_key_env.clone(), waiting }
     }
 
     /// Returns the directory of a case.
-    fn of_case(&self, case: &str, candidate: &str) -> PathBuf {
+    fn of_case(&self, case: &str, variant: &str) -> PathBuf {
         let dir = below(self.dir.clone(), case);
-        if candidate == "default" { dir } else { dir.join(file_name(candidate)) }
+        if variant == "default" { dir } else { dir.join(file_name(variant)) }
     }
 
-    /// Opens the part for a case and a candidate.
-    pub(crate) async fn open(&self, case: &str, candidate: &str) -> Result<OpenDesk, EvalError> {
-        let dir = self.of_case(case, candidate);
+    /// Opens the part for a case and a variant.
+    pub(crate) async fn open(&self, case: &str, variant: &str) -> Result<OpenDesk, EvalError> {
+        let dir = self.of_case(case, variant);
         let failed = {
             let dir = dir.clone();
             move |error| EvalError::File { path: dir, error }
@@ -114,8 +119,8 @@ impl AnswerDesk {
 }
 
 impl OpenDesk {
-    /// Returns the flags with which a candidate waits as long as a person takes.
-    pub(crate) fn flags(&self) -> Vec<String> {
+    /// Returns the flags with which a variant waits as long as a person takes.
+    pub(crate) fn flags() -> Vec<String> {
         const DAY: &str = "86400";
         let limits = [
             "llm.first_token_timeout_seconds",
@@ -127,7 +132,7 @@ impl OpenDesk {
         limits.into_iter().flat_map(set).collect()
     }
 
-    /// Returns the variables that lead a candidate here.
+    /// Returns the variables that lead a variant here.
     pub(crate) fn access(&self) -> Vec<(String, String)> {
         vec![
             ("DEEPSEEK_BASE_URL".to_owned(), self.server.base_url()),
@@ -155,7 +160,7 @@ impl OpenDesk {
 async fn asked(
     dir: &Path,
     request: &ReceivedRequest,
-    waiting: &Waiting,
+    waiting: &AnswerWait,
 ) -> io::Result<ScriptedReply> {
     let stem = {
         let (dir, request) = (dir.to_owned(), request.clone());

@@ -1,8 +1,8 @@
-//! One attempt of a candidate at a case: the request is carried out by another process, whose session tells what it used, and
+//! One attempt of a variant at a case: the request is carried out by another process, whose session tells what it used, and
 //! the hidden tests judge the result.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use facts::delivery::Delivery;
@@ -14,12 +14,12 @@ use shell::Exit;
 use tools::blocking::on_a_thread;
 
 use crate::eval_error::EvalError;
-use crate::hidden::CaseFiles;
-use crate::place::EvalPlace;
-use crate::process::{ProgramEnd, ProgramRun};
-use crate::record::{AttemptResult, Candidate, Case, UsedTotals, Verdict};
-use crate::scratch::Scratch;
-use crate::workshop::Workshop;
+use crate::results::place::EvalPlace;
+use crate::results::record::{AttemptResult, EvalCase, TestVerdict, UsedTotals, Variant};
+use crate::scratch::hidden::CaseFiles;
+use crate::scratch::process::{EndedProgram, ProgramRun};
+use crate::scratch::repository::Scratch;
+use crate::scratch::workshop::Workshop;
 
 /// The most characters of the tests' output that the next attempt is told.
 const MAX_TOLD: usize = 6000;
@@ -29,8 +29,8 @@ const UNATTENDED: [&str; 4] = ["--output", "json", "--yolo", "--force-execute"];
 /// An attempt to be made, or to be continued after a crash.
 #[derive(Debug)]
 pub(crate) struct Attempt<'a> {
-    pub(crate) case: &'a Case,
-    pub(crate) candidate: &'a Candidate,
+    pub(crate) case: &'a EvalCase,
+    pub(crate) variant: &'a Variant,
     pub(crate) commands: &'a [String],
     /// From 1.
     pub(crate) number: u32,
@@ -44,7 +44,7 @@ pub(crate) struct Attempt<'a> {
     pub(crate) access_flags: Vec<String>,
 }
 
-/// What the sessions of a candidate say about a case so far.
+/// What the sessions of a variant say about a case so far.
 #[derive(Debug, Default)]
 struct SessionsSoFar {
     /// Number of requests.
@@ -63,7 +63,7 @@ impl Attempt<'_> {
         workshop: &Workshop,
         place: &EvalPlace,
     ) -> Result<AttemptResult, EvalError> {
-        let home = place.run(&self.case.id, &self.candidate.name).join("home");
+        let home = place.run(&self.case.id, &self.variant.name).join("home");
         let before = self.sessions(workshop, &home).await;
         let began = workshop.clock.now();
         let trouble = if before.requests >= self.number as usize && !before.is_open {
@@ -81,7 +81,7 @@ impl Attempt<'_> {
             && after.requests < self.number as usize
         {
             return Err(EvalError::NotStarted {
-                candidate: self.candidate.name.clone(),
+                variant: self.variant.name.clone(),
                 why: why.clone(),
             });
         }
@@ -104,17 +104,17 @@ impl Attempt<'_> {
         place: &EvalPlace,
         home: &Path,
         is_open: bool,
-    ) -> Result<ProgramEnd, EvalError> {
+    ) -> Result<EndedProgram, EvalError> {
         let scratch = self.scratch;
         let is_elsewhere = workshop.is_seen_in_place() && scratch.seen != scratch.top;
         let workspace = workshop.workspace_of(scratch);
-        let mut words: Vec<OsString> = vec![place.builds().join(&self.candidate.build).into()];
+        let mut words: Vec<OsString> = vec![place.builds().join(&self.variant.build).into()];
         if is_open {
             words.extend(["run", "--output", "json"].map(OsString::from));
         } else {
             words.extend(["-p".into(), self.request(place).into()]);
             words.extend(UNATTENDED.map(OsString::from));
-            words.extend(self.candidate.flags.iter().map(OsString::from));
+            words.extend(self.variant.flags.iter().map(OsString::from));
             words.extend(self.access_flags.iter().map(OsString::from));
             if self.number > 1 {
                 words.push("-c".into());
@@ -142,7 +142,7 @@ impl Attempt<'_> {
         if self.number == 1 {
             return self.case.request.clone();
         }
-        let output = place.tests(&self.case.id, &self.candidate.name, self.number - 1);
+        let output = place.tests(&self.case.id, &self.variant.name, self.number - 1);
         let start = output.char_indices().rev().nth(MAX_TOLD).map_or(0, |(at, _)| at);
         let output = output.get(start..).unwrap_or_default();
         format!(
@@ -157,9 +157,9 @@ impl Attempt<'_> {
         place: &EvalPlace,
         after: &SessionsSoFar,
         trouble: Option<String>,
-    ) -> Result<Verdict, EvalError> {
+    ) -> Result<TestVerdict, EvalError> {
         let file =
-            |ending| place.attempt_file(&self.case.id, &self.candidate.name, self.number, ending);
+            |ending| place.attempt_file(&self.case.id, &self.variant.name, self.number, ending);
         let (diff, output) = (file("diff"), file("txt"));
         let (scratch, case, at) = (self.scratch.clone(), self.case.clone(), diff.clone());
         let top = workshop.source.top.clone();
@@ -176,7 +176,10 @@ impl Attempt<'_> {
         let trial = match &after.delivery {
             Some(Delivery::Failed { message, .. }) => {
                 let why = format!("the request failed: {message}");
-                crate::trial::Trial { verdict: Verdict::CannotRun(why), output: String::new() }
+                crate::scratch::trial::Trial {
+                    verdict: TestVerdict::CannotRun(why),
+                    output: String::new(),
+                }
             }
             Some(_) | None => workshop.run_tests(self.commands, self.scratch).await,
         };
@@ -187,15 +190,15 @@ impl Attempt<'_> {
         Ok(trial.verdict)
     }
 
-    /// Reads what the sessions in the candidate's home say.
+    /// Reads what the sessions in the variant's home say.
     async fn sessions(&self, workshop: &Workshop, home: &Path) -> SessionsSoFar {
         let (home, workspace) = (home.to_owned(), workshop.workspace_of(self.scratch));
-        on_a_thread(move || sessions_in(&home, workspace)).await
+        on_a_thread(move || sessions_in(&home, &workspace)).await
     }
 }
 
-fn sessions_in(home: &Path, workspace: PathBuf) -> SessionsSoFar {
-    let history = History::find(home, &workspace);
+fn sessions_in(home: &Path, workspace: &Path) -> SessionsSoFar {
+    let history = History::find(home, workspace);
     let none = UsedTotals { cost_nano_usd: Some(Usd::ZERO), ..UsedTotals::default() };
     let mut so_far = SessionsSoFar { used: none, ..SessionsSoFar::default() };
     for session in history.homes.sessions() {
@@ -235,7 +238,7 @@ impl SessionsSoFar {
 }
 
 /// Returns what a program said when it did not end well.
-fn trouble(end: &ProgramEnd) -> Option<String> {
+fn trouble(end: &EndedProgram) -> Option<String> {
     let said = end.stderr.trim();
     let said = if said.is_empty() { end.stdout.trim() } else { said };
     let how = match &end.exit {

@@ -4,8 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use model::price::Usd;
 
-use crate::compare::Report;
-use crate::evaluate::RunLimits;
+use crate::results::compare::EvalReport;
+use crate::setup::RunLimits;
 
 /// The least that an attempt may spend, in dollars; with less left, none begins.
 const LEAST: f64 = 0.0005;
@@ -20,8 +20,8 @@ pub(crate) struct EvalBudget {
 }
 
 impl EvalBudget {
-    pub(crate) fn of(report: &Report, limits: RunLimits) -> Self {
-        let costs = report.candidates.iter().filter_map(|it| it.sums.used.cost_nano_usd);
+    pub(crate) fn of(report: &EvalReport, limits: RunLimits) -> Self {
+        let costs = report.variants.iter().filter_map(|it| it.sums.used.cost_nano_usd);
         Self { limits, spent: Mutex::new(costs.sum()), is_told: Mutex::new(false) }
     }
 

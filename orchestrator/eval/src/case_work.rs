@@ -1,4 +1,4 @@
-//! A candidate's work on a case: attempts until one passes or there are no more. It goes on where a crash ended it.
+//! A variant's work on a case: attempts until one passes or there are no more. It goes on where a crash ended it.
 
 use std::sync::Arc;
 
@@ -6,20 +6,21 @@ use model::price::Usd;
 use tools::blocking::on_a_thread;
 use tree::remove_tree;
 
-use crate::answers::AnswerDesk;
+use crate::answers::{AnswerDesk, OpenDesk};
 use crate::attempt::Attempt;
 use crate::budget::EvalBudget;
 use crate::eval_error::EvalError;
-use crate::evaluate::{EvalEvent, EvalSink, Evaluation};
-use crate::record::{AttemptResult, Candidate, Case, EvalRecord, Verdict};
-use crate::scratch::Scratch;
+use crate::evaluate::Evaluation;
+use crate::events::{EvalEvent, EvalSink};
+use crate::results::record::{AttemptResult, EvalCase, EvalRecord, TestVerdict, Variant};
+use crate::scratch::repository::Scratch;
 
-/// A candidate's work on a case.
+/// A variant's work on a case.
 pub(crate) struct CaseWork {
     pub(crate) own: Arc<Evaluation>,
-    pub(crate) case: Case,
+    pub(crate) case: EvalCase,
     pub(crate) commands: Vec<String>,
-    pub(crate) candidate: Candidate,
+    pub(crate) variant: Variant,
     pub(crate) earlier: Vec<AttemptResult>,
     pub(crate) is_open: bool,
     pub(crate) budget: Arc<EvalBudget>,
@@ -31,7 +32,7 @@ impl CaseWork {
     pub(crate) fn is_finished(&self) -> bool {
         let tries = usize::try_from(self.case.tries).unwrap_or(1);
         let last = self.earlier.last().map(|attempt| &attempt.verdict);
-        last.is_some_and(|verdict| !matches!(verdict, Verdict::Failed(_)))
+        last.is_some_and(|verdict| !matches!(verdict, TestVerdict::Failed(_)))
             || self.earlier.len() >= tries
     }
 
@@ -55,7 +56,7 @@ impl CaseWork {
             self.earlier.push(result);
         }
         // What is shown of it is kept beside it.
-        let run = self.own.place.run(&self.case.id, &self.candidate.name);
+        let run = self.own.place.run(&self.case.id, &self.variant.name);
         self.own.workshop.remove(&run.join("tree")).await;
         Ok(())
     }
@@ -63,36 +64,33 @@ impl CaseWork {
     async fn attempt(&self, budget: Option<Usd>) -> Result<AttemptResult, EvalError> {
         let own = &self.own;
         let number = u32::try_from(self.earlier.len()).unwrap_or_default() + 1;
-        let (case, candidate) = (self.case.id.clone(), self.candidate.name.clone());
+        let (case, variant) = (self.case.id.clone(), self.variant.name.clone());
         let scratch = self.scratch(number).await?;
         if !self.is_open {
-            let began = EvalRecord::Began {
-                case: case.clone(),
-                candidate: candidate.clone(),
-                attempt: number,
-            };
+            let began =
+                EvalRecord::Began { case: case.clone(), variant: variant.clone(), attempt: number };
             own.record(began).await?;
         }
         (self.sink)(EvalEvent::Began {
             case: case.clone(),
-            candidate: candidate.clone(),
+            variant: variant.clone(),
             attempt: number,
         });
         let desk = self.answers.as_ref();
         let desk = match desk {
-            Some(desk) => Some(desk.open(&case, &candidate).await?),
+            Some(desk) => Some(desk.open(&case, &variant).await?),
             None => None,
         };
         let attempt = Attempt {
             case: &self.case,
-            candidate: &self.candidate,
+            variant: &self.variant,
             commands: &self.commands,
             number,
             earlier: &self.earlier,
             scratch: &scratch,
             budget,
-            access: desk.as_ref().map(|desk| desk.access()).unwrap_or_default(),
-            access_flags: desk.as_ref().map(|desk| desk.flags()).unwrap_or_default(),
+            access: desk.as_ref().map(OpenDesk::access).unwrap_or_default(),
+            access_flags: desk.as_ref().map(|_| OpenDesk::flags()).unwrap_or_default(),
         };
         let result = attempt.make(&own.workshop, &own.place).await?;
         if let Some(desk) = &desk {
@@ -100,18 +98,18 @@ impl CaseWork {
         }
         own.record(EvalRecord::Judged {
             case: case.clone(),
-            candidate: candidate.clone(),
+            variant: variant.clone(),
             attempt: number,
             result: result.clone(),
         })
         .await?;
-        (self.sink)(EvalEvent::Judged { case, candidate, attempt: number, result: result.clone() });
+        (self.sink)(EvalEvent::Judged { case, variant, attempt: number, result: result.clone() });
         Ok(result)
     }
 
     /// Makes the scratch repository, or finds the one in which earlier work was done.
     async fn scratch(&self, number: u32) -> Result<Scratch, EvalError> {
-        let run = self.own.place.run(&self.case.id, &self.candidate.name);
+        let run = self.own.place.run(&self.case.id, &self.variant.name);
         let (case, source) = (self.case.clone(), self.own.workshop.source.clone());
         let is_kept = self.is_open || number > 1;
         on_a_thread(move || {

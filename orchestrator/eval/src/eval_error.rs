@@ -44,11 +44,11 @@ pub enum EvalError {
     /// Another process works on the evaluation.
     #[error("another process is working on this evaluation")]
     InUse,
-    /// A candidate ended before its request began.
-    #[error("{candidate} could not begin: {why}")]
+    /// A variant ended before its request began.
+    #[error("{variant} could not begin: {why}")]
     NotStarted {
         /// Its name.
-        candidate: String,
+        variant: String,
         /// What it said.
         why: String,
     },

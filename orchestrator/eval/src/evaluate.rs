@@ -1,134 +1,41 @@
-//! An evaluation: draws cases, finds out whether each is one, and has candidates work on them, several at a time and within a
+//! An evaluation: draws cases, finds out whether each is one, and has variants work on them, several at a time and within a
 //! budget. It can be killed at any point and continued.
 
-use std::collections::BTreeMap;
-use std::fmt;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use config::Config;
-use model::price::Usd;
-use serde::Serialize;
-use shell::{Exit, RunOptions};
+use shell::Exit;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tools::blocking::on_a_thread;
-use tools::clock::{Clock, seeded_order};
+use tools::clock::seeded_order;
 use tree::{FileHash, UserRepository};
 
 use crate::answers::AnswerDesk;
 use crate::budget::EvalBudget;
 use crate::case_work::CaseWork;
-use crate::commits::{Commit, commits, git};
-use crate::compare::{JudgedCase, Report};
-use crate::draw::{DrawOptions, case_id};
+use crate::drawn::commits::{Commit, commits, git};
+use crate::drawn::draw::{DrawOptions, case_id};
+use crate::drawn::exercises::{ExerciseOptions, draw_exercises};
 use crate::eval_error::EvalError;
-use crate::exercises::{ExerciseOptions, draw_exercises};
-use crate::ground::check_case;
-use crate::hidden::CaseFiles;
-use crate::log::RecordLog;
-use crate::place::EvalPlace;
-use crate::process::ProgramRun;
-use crate::record::{AttemptResult, Candidate, Case, Drawn, EvalRecord, Ground, LeftOut, Origin};
-use crate::workshop::{Workshop, workshop};
+use crate::events::{EvalEvent, EvalSink};
+use crate::results::compare::{EvalReport, JudgedCase};
+use crate::results::log::RecordLog;
+use crate::results::place::EvalPlace;
+use crate::results::record::{
+    CaseGround, CaseOrigin, Drawn, EvalCase, EvalRecord, LeftOutCase, Variant,
+};
+use crate::scratch::ground::check_case;
+use crate::scratch::hidden::CaseFiles;
+use crate::scratch::process::ProgramRun;
+use crate::scratch::workshop::{Workshop, workshop};
+use crate::setup::{EvalSetup, RunLimits};
 
 /// How long a build may take to say its version.
 const VERSION_LIMIT: Duration = Duration::from_secs(30);
-
-/// Something that happened, to be shown.
-#[derive(Debug, Clone, Serialize)]
-#[serde(tag = "kind", content = "data", rename_all = "snake_case")]
-pub enum EvalEvent {
-    /// A commit was looked at and left out.
-    LeftOut(LeftOut),
-    /// A case is being checked.
-    Checking {
-        /// The id of the case.
-        case: String,
-    },
-    /// A case was checked.
-    Checked {
-        /// The id of the case.
-        case: String,
-        /// What was found.
-        ground: Ground,
-    },
-    /// An attempt begins.
-    Began {
-        /// The id of the case.
-        case: String,
-        /// The name of the candidate.
-        candidate: String,
-        /// The number of the attempt, from 1.
-        attempt: u32,
-    },
-    /// An attempt was judged.
-    Judged {
-        /// The id of the case.
-        case: String,
-        /// The name of the candidate.
-        candidate: String,
-        /// The number of the attempt, from 1.
-        attempt: u32,
-        /// The result.
-        result: AttemptResult,
-    },
-    /// No attempt begins any more, because the budget is used up.
-    OverBudget {
-        /// What is spent.
-        spent: Usd,
-    },
-}
-
-/// Receives events.
-pub type EvalSink = Arc<dyn Fn(EvalEvent) + Send + Sync>;
-
-/// What the program around an evaluation provides.
-#[derive(Clone)]
-pub struct ScratchPrograms {
-    /// Returns how commands run in a scratch tree that is at the first path and is seen at the second.
-    pub command_options: Arc<dyn Fn(&Path, &Path) -> RunOptions + Send + Sync>,
-    /// Whether programs can see a scratch tree at another path.
-    pub can_show_elsewhere: bool,
-}
-
-impl fmt::Debug for ScratchPrograms {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScratchPrograms")
-            .field("can_show_elsewhere", &self.can_show_elsewhere)
-            .finish_non_exhaustive()
-    }
-}
-
-/// The settings of an evaluation.
-#[derive(Debug, Clone)]
-pub struct EvalSetup {
-    /// The workspace whose history is drawn from; `None` for exercises.
-    pub workspace: Option<PathBuf>,
-    /// What the program around it provides.
-    pub programs: ScratchPrograms,
-    /// The configuration.
-    pub config: Arc<Config>,
-    /// The environment of the user.
-    pub vars: BTreeMap<String, String>,
-    /// The commands that run hidden tests; empty to derive them.
-    pub commands: Vec<String>,
-    /// The clock.
-    pub clock: Arc<dyn Clock>,
-    /// The version of the program.
-    pub version: &'static str,
-}
-
-/// How much candidates may do.
-#[derive(Debug, Clone, Copy)]
-pub struct RunLimits {
-    /// Attempts at a time.
-    pub parallel: usize,
-    /// What the whole evaluation may spend, with what it has spent already; `None` for no limit.
-    pub budget: Option<Usd>,
-}
 
 /// An evaluation that this process works on.
 #[derive(Debug)]
@@ -136,7 +43,7 @@ pub struct Evaluation {
     pub(crate) place: EvalPlace,
     setup: EvalSetup,
     pub(crate) workshop: Workshop,
-    log: RecordLog,
+    log: Arc<RecordLog>,
     records: Mutex<Vec<EvalRecord>>,
     /// Locked as long as this exists.
     _lock: File,
@@ -157,6 +64,7 @@ impl Evaluation {
         })?;
         let (log, records) = RecordLog::open(&place.records()).map_err(file(&place.records()))?;
         let workshop = workshop(&setup)?;
+        let log = Arc::new(log);
         Ok(Self { place, setup, workshop, log, records: Mutex::new(records), _lock: lock })
     }
 
@@ -176,14 +84,15 @@ impl Evaluation {
     }
 
     /// Returns its report; `None` if no cases have been drawn.
-    pub fn report(&self) -> Option<Report> {
+    pub fn report(&self) -> Option<EvalReport> {
         let records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
-        Report::of(self.place.id(), &records)
+        EvalReport::of(self.place.id(), &records)
     }
 
     pub(crate) async fn record(&self, record: EvalRecord) -> Result<(), EvalError> {
         let failed = |error| EvalError::File { path: self.place.records(), error };
-        self.log.append(&record).map_err(failed)?;
+        let (log, line) = (Arc::clone(&self.log), record.clone());
+        on_a_thread(move || log.append(&line)).await.map_err(failed)?;
         self.records.lock().unwrap_or_else(PoisonError::into_inner).push(record);
         Ok(())
     }
@@ -232,9 +141,9 @@ impl Evaluation {
         commit: &Commit,
         options: &DrawOptions,
         sink: &EvalSink,
-    ) -> Result<Result<(Case, Ground), LeftOut>, EvalError> {
+    ) -> Result<Result<(EvalCase, CaseGround), LeftOutCase>, EvalError> {
         let (id, title) = (case_id(&commit.id), commit.title().to_owned());
-        let left = |why: String| Ok(Err(LeftOut { id: id.clone(), title: title.clone(), why }));
+        let left = |why: String| Ok(Err(LeftOutCase { id: id.clone(), title: title.clone(), why }));
         if let Some(why) = options.why_not(commit) {
             return left(why);
         }
@@ -252,24 +161,24 @@ impl Evaluation {
             return left("it changes only the formatting".to_owned());
         }
         let parent = commit.parents.first().cloned().unwrap_or_default();
-        let case = Case {
+        let case = EvalCase {
             id: id.clone(),
             title: title.clone(),
             group: String::new(),
             request: options.request(commit),
-            origin: Origin::Commit { id: commit.id.clone(), parent },
+            origin: CaseOrigin::Commit { id: commit.id.clone(), parent },
             tests,
             tries: 1,
         };
         sink(EvalEvent::Checking { case: id.clone() });
         let ground = check_case(&self.workshop, &case, &self.place.check(&id)).await?;
         match ground {
-            Ground::Holds { .. } => {
+            CaseGround::Holds { .. } => {
                 sink(EvalEvent::Checked { case: id, ground: ground.clone() });
                 Ok(Ok((case, ground)))
             }
-            Ground::NoCase { why } => left(format!("no case: {why}")),
-            Ground::CannotRun { why } => left(format!("cannot run here: {why}")),
+            CaseGround::NoCase { why } => left(format!("no case: {why}")),
+            CaseGround::CannotRun { why } => left(format!("cannot run here: {why}")),
         }
     }
 
@@ -293,7 +202,7 @@ impl Evaluation {
     async fn drawn(
         &self,
         from: String,
-        (cases, left_out, not_looked_at): (Vec<Case>, Vec<LeftOut>, usize),
+        (cases, left_out, not_looked_at): (Vec<EvalCase>, Vec<LeftOutCase>, usize),
     ) -> Result<(), EvalError> {
         let (version, at) = (self.setup.version.to_owned(), self.setup.clock.now().to_string());
         let drawn = Drawn { version, at, from, cases, left_out, not_looked_at };
@@ -324,13 +233,13 @@ impl Evaluation {
         all_done(work).await
     }
 
-    /// Adds a candidate, unless it is there: a build, which is copied, with flags. Returns its name.
+    /// Adds a variant, unless it is there: a build, which is copied, with flags. Returns its name.
     pub async fn enter(&self, program: &Path, flags: Vec<String>) -> Result<String, EvalError> {
         let (from, builds) = (program.to_owned(), self.place.builds());
         let build = on_a_thread(move || keep_build(&from, &builds)).await?;
-        let known = self.report().ok_or(EvalError::NotDrawn)?.candidates;
-        let is_same = |it: &Candidate| it.build == build && it.flags == flags;
-        if let Some(same) = known.iter().map(|it| &it.candidate).find(|it| is_same(it)) {
+        let known = self.report().ok_or(EvalError::NotDrawn)?.variants;
+        let is_same = |it: &Variant| it.build == build && it.flags == flags;
+        if let Some(same) = known.iter().map(|it| &it.variant).find(|it| is_same(it)) {
             return Ok(same.name.clone());
         }
         let run = ProgramRun {
@@ -341,25 +250,25 @@ impl Evaluation {
             limit: VERSION_LIMIT,
         };
         let refused =
-            |why: String| EvalError::NotStarted { candidate: program.display().to_string(), why };
+            |why: String| EvalError::NotStarted { variant: program.display().to_string(), why };
         let end = run.run().await.map_err(|error| refused(error.to_string()))?;
         if end.exit != Exit::Code(0) {
             return Err(refused(format!("`--version` failed: {}", end.stderr.trim())));
         }
         let version = end.stdout.trim().to_owned();
-        let has_other_build = known.iter().any(|it| it.candidate.build != build);
+        let has_other_build = known.iter().any(|it| it.variant.build != build);
         let plain = if flags.is_empty() { "default".to_owned() } else { flags.join(" ") };
         let mut name = plain.clone();
-        if has_other_build || known.iter().any(|it| it.candidate.name == name) {
+        if has_other_build || known.iter().any(|it| it.variant.name == name) {
             let short: String = build.chars().take(6).collect();
             name = format!("{plain} (build {short})");
         }
-        let candidate = Candidate { name: name.clone(), version, build, flags };
-        self.record(EvalRecord::Entered(candidate)).await?;
+        let variant = Variant { name: name.clone(), version, build, flags };
+        self.record(EvalRecord::Entered(variant)).await?;
         Ok(name)
     }
 
-    /// Has candidates work on all cases that hold and that they have not finished.
+    /// Has variants work on all cases that hold and that they have not finished.
     pub async fn run(
         self: &Arc<Self>,
         names: &[String],
@@ -372,16 +281,16 @@ impl Evaluation {
         let places = Arc::new(Semaphore::new(limits.parallel.max(1)));
         let mut work = JoinSet::new();
         for judged in &report.cases {
-            let Some(Ground::Holds { commands, .. }) = &judged.ground else { continue };
-            for sums in report.candidates.iter().filter(|it| names.contains(&it.candidate.name)) {
-                let candidate = sums.candidate.clone();
-                let row = judged.row(&candidate.name);
+            let Some(CaseGround::Holds { commands, .. }) = &judged.ground else { continue };
+            for sums in report.variants.iter().filter(|it| names.contains(&it.variant.name)) {
+                let variant = sums.variant.clone();
+                let row = judged.row(&variant.name);
                 let earlier = row.map(|row| row.attempts.clone()).unwrap_or_default();
                 let task = CaseWork {
                     own: Arc::clone(self),
                     case: judged.case.clone(),
                     commands: commands.clone(),
-                    candidate,
+                    variant,
                     earlier,
                     is_open: row.is_some_and(|row| row.is_open),
                     budget: Arc::clone(&budget),

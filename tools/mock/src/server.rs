@@ -198,7 +198,7 @@ async fn converse(stream: &mut TcpStream, shared: &Shared) -> io::Result<AfterAn
             }
             Some(_) | None => None,
         };
-        let decision = shared.state().decide(incoming, given, (at, connection, in_flight));
+        let decision = shared.state().decide(&incoming, given, (at, connection, in_flight));
         let answered = async {
             sleep_if(decision.delay).await;
             if let Some((prompt, message)) = &decision.stored {

@@ -114,7 +114,7 @@ impl State {
     /// elsewhere.
     pub(super) fn decide(
         &mut self,
-        incoming: Incoming,
+        incoming: &Incoming,
         given: Option<ScriptedReply>,
         (at, connection, in_flight): (Duration, u64, usize),
     ) -> FaultDecision {
@@ -259,7 +259,7 @@ mod tests {
         }
     }
 
-    fn decide(state: &mut State, incoming: Incoming) -> FaultDecision {
+    fn decide(state: &mut State, incoming: &Incoming) -> FaultDecision {
         state.decide(incoming, None, (Duration::ZERO, 1, 1))
     }
 
@@ -268,7 +268,7 @@ mod tests {
         for behaviour in [Behaviour::Text, Behaviour::Http500] {
             let reply = ScriptedReply { delay_ms: 30, ..ScriptedReply::of(behaviour) };
             let mut state = State::new(vec![reply].into(), Options::default(), None);
-            let decision = decide(&mut state, chat("editor"));
+            let decision = decide(&mut state, &chat("editor"));
             assert_eq!(decision.delay, Duration::from_millis(30));
             assert_eq!(decision.behaviour, Some(behaviour));
         }
@@ -279,10 +279,10 @@ mod tests {
         let replies = vec![ScriptedReply::text("plan").to("architect")];
         let mut state = State::new(replies.into(), Options::default(), None);
         let keyless = Incoming { headers: Vec::new(), ..chat("architect") };
-        assert_eq!(decide(&mut state, keyless).answer.status, 401);
-        assert_eq!(decide(&mut state, chat("editor")).answer.status, 500);
-        assert_eq!(decide(&mut state, chat("architect")).answer.status, 200);
-        assert_eq!(decide(&mut state, chat("architect")).answer.status, 500);
+        assert_eq!(decide(&mut state, &keyless).answer.status, 401);
+        assert_eq!(decide(&mut state, &chat("editor")).answer.status, 500);
+        assert_eq!(decide(&mut state, &chat("architect")).answer.status, 200);
+        assert_eq!(decide(&mut state, &chat("architect")).answer.status, 500);
     }
 
     #[test]
@@ -290,7 +290,7 @@ mod tests {
         let options = Options { remember: 2, ..Options::default() };
         let mut state = State::new(vec![ScriptedReply::text("ok").forever()].into(), options, None);
         for _ in 0..5 {
-            decide(&mut state, chat("editor"));
+            decide(&mut state, &chat("editor"));
         }
         let numbers: Vec<u64> = state.exchanges().iter().map(|seen| seen.request.number).collect();
         assert_eq!(numbers, [4, 5]);
@@ -302,7 +302,7 @@ mod tests {
         for path in ["/models", "/v1/user/balance"] {
             let get = Incoming { method: "GET".into(), path: path.into(), ..chat("") };
             let super::super::answer::ResponseStep::Send(body) =
-                decide(&mut state, get).answer.steps.remove(0)
+                decide(&mut state, &get).answer.steps.remove(0)
             else {
                 panic!("{path} has no body")
             };

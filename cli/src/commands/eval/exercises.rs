@@ -1,4 +1,4 @@
-//! `deepseek eval exercises`: draws exercises from a directory, and has candidates work on them.
+//! `deepseek eval exercises`: draws exercises from a directory, and has variants work on them.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use super::run::{WorkArgs, work};
 use super::shown;
 use super::site::{EvalSite, failed};
 
-/// Draw exercises, and have candidates work on them.
+/// Draw exercises, and have variants work on them.
 #[derive(Debug, Args)]
 pub(super) struct ExercisesArgs {
     /// The directory with `LANGUAGE/exercises/practice/NAME`.
@@ -25,7 +25,7 @@ pub(super) struct ExercisesArgs {
     /// The seed of the order in which they are drawn.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// How often a candidate may try; from the second time on it is told what the tests printed.
+    /// How often a variant may try; from the second time on it is told what the tests printed.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
     tries: u32,
     /// Only check that the tests fail for the stub and pass for the reference; no model is called.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use eval::answers::{AnswerDesk, AnswersFrom};
-use eval::guard::{GuardReport, recorded_results};
+use eval::results::guard::{GuardReport, recorded_results};
 use eval::{ExerciseOptions, RunLimits};
 use front::error::{CliError, CliErrorKind};
 use serde_json::json;
@@ -17,6 +17,7 @@ use super::progress::sink;
 use super::site::{EvalSite, failed};
 use crate::flags::OutputFormat;
 use crate::render;
+use crate::surroundings::Surroundings;
 
 /// Judge a build on recorded answers.
 #[derive(Debug, Args)]
@@ -53,7 +54,7 @@ pub(super) async fn guard(site: &EvalSite<'_>, args: &GuardArgs) -> Result<ExitC
         evaluation.check(args.parallel, &progress).await?;
         let program = match &args.program {
             Some(program) => site.around.cwd.join(program),
-            None => site.around.program().unwrap_or_default(),
+            None => Surroundings::program().unwrap_or_default(),
         };
         let name = evaluation.enter(&program, Vec::new()).await?;
         let desk = AnswerDesk::new(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use eval::record::{AttemptResult, Ground, Verdict};
+use eval::results::record::{AttemptResult, CaseGround, TestVerdict};
 use eval::{EvalEvent, EvalSink};
 use tools::count::counted;
 
@@ -31,9 +31,9 @@ fn line(event: &EvalEvent) -> Option<String> {
         EvalEvent::LeftOut(left) => format!("  {}  {}: {}", left.id, left.title, left.why),
         EvalEvent::Checking { .. } | EvalEvent::Began { .. } => return None,
         EvalEvent::Checked { case, ground } => format!("{} {case}{}", mark(ground), said(ground)),
-        EvalEvent::Judged { case, candidate, attempt, result } => {
+        EvalEvent::Judged { case, variant, attempt, result } => {
             let attempt = if *attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
-            format!("{case} · {candidate}{attempt}: {}", outcome(result))
+            format!("{case} · {variant}{attempt}: {}", outcome(result))
         }
         EvalEvent::OverBudget { spent } => {
             format!(
@@ -43,30 +43,30 @@ fn line(event: &EvalEvent) -> Option<String> {
     })
 }
 
-const fn mark(ground: &Ground) -> &'static str {
+const fn mark(ground: &CaseGround) -> &'static str {
     match ground {
-        Ground::Holds { .. } => "✓",
-        Ground::NoCase { .. } | Ground::CannotRun { .. } => "✗",
+        CaseGround::Holds { .. } => "✓",
+        CaseGround::NoCase { .. } | CaseGround::CannotRun { .. } => "✗",
     }
 }
 
-fn said(ground: &Ground) -> String {
+fn said(ground: &CaseGround) -> String {
     match ground {
-        Ground::Holds { commands, notes } => {
-            let notes: String = notes.iter().map(|note| format!("; {note}")).collect();
-            format!("  {}{notes}", commands.join("; "))
+        CaseGround::Holds { commands, notes } => {
+            let all: Vec<&str> = commands.iter().chain(notes).map(String::as_str).collect();
+            format!("  {}", all.join("; "))
         }
-        Ground::NoCase { why } => format!("  no case: {why}"),
-        Ground::CannotRun { why } => format!("  cannot run here: {why}"),
+        CaseGround::NoCase { why } => format!("  no case: {why}"),
+        CaseGround::CannotRun { why } => format!("  cannot run here: {why}"),
     }
 }
 
 /// Returns the outcome of an attempt in words.
 fn outcome(result: &AttemptResult) -> String {
     let verdict = match &result.verdict {
-        Verdict::Passed => "hidden tests pass".to_owned(),
-        Verdict::Failed(why) => format!("hidden tests fail ({why})"),
-        Verdict::CannotRun(why) => format!("hidden tests cannot run ({why})"),
+        TestVerdict::Passed => "hidden tests pass".to_owned(),
+        TestVerdict::Failed(why) => format!("hidden tests fail ({why})"),
+        TestVerdict::CannotRun(why) => format!("hidden tests cannot run ({why})"),
     };
     let cost = result.used.cost_nano_usd;
     let cost = cost.map_or_else(|| "cost unknown".to_owned(), |cost| cost.to_string());

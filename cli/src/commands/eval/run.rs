@@ -1,27 +1,27 @@
-//! `deepseek eval run`: has candidates work on the cases of an evaluation, and judges the results.
+//! `deepseek eval run`: has variants work on the cases of an evaluation, and judges the results.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 use eval::answers::{AnswerDesk, AnswersFrom};
-use eval::record::Origin;
-use eval::{Evaluation, RunLimits};
-use front::error::{CliError, CliErrorKind};
+use eval::results::record::CaseOrigin;
+use eval::{EvalError, Evaluation, RunLimits};
+use front::error::CliError;
 use model::price::Usd;
 
-use super::candidates::CandidateArgs;
 use super::draw::at_least_one;
 use super::progress::sink;
 use super::shown;
 use super::site::{EvalSite, failed};
+use super::variants::VariantArgs;
 use crate::render;
 
-/// How candidates work.
+/// How variants work.
 #[derive(Debug, Args)]
 pub(super) struct WorkArgs {
     #[command(flatten)]
-    pub(super) candidates: CandidateArgs,
+    pub(super) variants: VariantArgs,
     /// Number of attempts at a time.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one)]
     pub(super) parallel: usize,
@@ -31,40 +31,35 @@ pub(super) struct WorkArgs {
     pub(super) answers: Option<PathBuf>,
 }
 
-/// Have candidates work on the cases.
+/// Have variants work on the cases.
 #[derive(Debug, Args)]
-pub(super) struct RunArgs {
+pub(super) struct EvalRunArgs {
     /// The evaluation: its id, the start or end of it, or `latest`.
     #[arg(value_name = "EVALUATION", default_value = "latest")]
     id: String,
     #[command(flatten)]
     work: WorkArgs,
-    /// The command that runs hidden tests, instead of the one that was derived; can be repeated.
-    #[arg(long, value_name = "COMMAND", hide = true)]
-    check: Vec<String>,
 }
 
 /// Runs the command.
-pub(super) async fn run(site: &EvalSite<'_>, args: &RunArgs) -> Result<(), CliError> {
+pub(super) async fn run(site: &EvalSite<'_>, args: &EvalRunArgs) -> Result<(), CliError> {
     let place = site.called(&args.id)?;
-    let report = place.report().ok().flatten().ok_or_else(|| {
-        CliError::new(CliErrorKind::Usage, "no cases have been drawn")
-            .hint("`deepseek eval draw` draws cases from the history")
-    })?;
-    let is_of_commits = |origin: &Origin| matches!(origin, Origin::Commit { .. });
+    let report = place.report().ok().flatten();
+    let report = report.ok_or_else(|| failed(&EvalError::NotDrawn))?;
+    let is_of_commits = |origin: &CaseOrigin| matches!(origin, CaseOrigin::Commit { .. });
     let of_commits = report.cases.iter().any(|judged| is_of_commits(&judged.case.origin));
     let workspace = of_commits.then(|| PathBuf::from(&report.from));
-    let evaluation = site.open(place, workspace, args.check.clone()).await?;
+    let evaluation = site.open(place, workspace, Vec::new()).await?;
     work(site, &evaluation, &args.work).await
 }
 
-/// Has candidates work on the cases that hold, and shows the results.
+/// Has variants work on the cases that hold, and shows the results.
 pub(super) async fn work(
     site: &EvalSite<'_>,
     evaluation: &Arc<Evaluation>,
     args: &WorkArgs,
 ) -> Result<(), CliError> {
-    let names = args.candidates.enter(evaluation, site.around, site.global).await?;
+    let names = args.variants.enter(evaluation, site.around, site.global).await?;
     let config = evaluation.config();
     let answers = args.answers.as_ref().map(|dir| {
         let dir = site.around.cwd.join(dir);

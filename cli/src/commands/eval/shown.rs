@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use checks::wording::short_number;
 use clap::Args;
-use eval::compare::{CandidateSums, JudgedCase, Pair, Report, Row, Sums};
-use eval::interval::Interval;
 use eval::list_evaluations;
-use eval::record::{Ground, Verdict};
+use eval::results::compare::{EvalReport, JudgedCase, Pair, Row, Sums, VariantSums};
+use eval::results::interval::Interval;
+use eval::results::record::{CaseGround, TestVerdict};
 use front::error::{CliError, CliErrorKind};
 use serde_json::{Value, json};
 use tools::count::counted;
@@ -45,12 +45,12 @@ pub(super) fn show(site: &EvalSite<'_>, args: &ShowArgs) -> Result<(), CliError>
     if is_page && args.out.is_none() && site.around.stdout_is_terminal {
         let error = "a page is for a browser, not for the terminal";
         return Err(CliError::new(CliErrorKind::Usage, error)
-            .hint("`deepseek eval show --html --out eval.html` writes it to a file"));
+            .hint("`deepseek eval show --html --out results.html` writes it to a file"));
     }
     let text = if is_page {
         let sources = report::EvalPageSources {
-            diff: &|case, candidate, attempt| place.diff(case, candidate, attempt),
-            tests: &|case, candidate, attempt| place.tests(case, candidate, attempt),
+            diff: &|case, variant, attempt| place.diff(case, variant, attempt),
+            tests: &|case, variant, attempt| place.tests(case, variant, attempt),
             local: &|moment| site.around.local(moment),
         };
         report::evaluation_page(&report, &sources)
@@ -73,7 +73,7 @@ pub(super) fn show(site: &EvalSite<'_>, args: &ShowArgs) -> Result<(), CliError>
 }
 
 /// Prints the results of an evaluation.
-pub(super) fn print(report: &Report, output: OutputFormat) {
+pub(super) fn print(report: &EvalReport, output: OutputFormat) {
     if output == OutputFormat::Text {
         render::text(&render::harmless(&as_text(report)));
     } else {
@@ -81,34 +81,32 @@ pub(super) fn print(report: &Report, output: OutputFormat) {
     }
 }
 
-pub(super) fn as_json(report: &Report) -> Value {
+pub(super) fn as_json(report: &EvalReport) -> Value {
     json!(report)
 }
 
 /// Runs `deepseek eval list`.
-pub(super) fn list(site: &EvalSite<'_>) -> Result<(), CliError> {
+pub(super) fn list(site: &EvalSite<'_>) {
     let all = list_evaluations(&site.state);
     let reports = all.iter().filter_map(|place| place.report().ok().flatten());
     if site.global.output != OutputFormat::Text {
         let all: Vec<Value> = reports
-            .map(|it| json!({"id": it.id, "at": it.at, "from": it.from, "cases": it.cases.len(), "candidates": it.candidates.iter().map(|it| &it.candidate.name).collect::<Vec<_>>()}))
+            .map(|it| json!({"id": it.id, "at": it.at, "from": it.from, "cases": it.cases.len(), "variants": it.variants.iter().map(|it| &it.variant.name).collect::<Vec<_>>()}))
             .collect();
-        render::json_line(&json!(all));
-        return Ok(());
+        return render::json_line(&json!(all));
     }
     for report in reports {
-        let candidates: Vec<&str> =
-            report.candidates.iter().map(|it| it.candidate.name.as_str()).collect();
-        let candidates =
-            if candidates.is_empty() { "not run yet".to_owned() } else { candidates.join(", ") };
+        let variants: Vec<&str> =
+            report.variants.iter().map(|it| it.variant.name.as_str()).collect();
+        let variants =
+            if variants.is_empty() { "not run yet".to_owned() } else { variants.join(", ") };
         let cases = counted(report.cases.len() as u64, "case");
         let (id, at) = (short_id(&report.id), site.around.local(&report.at));
         render::print_line(&render::harmless(&format!(
-            "{id}  {at}  {cases} from {}  {candidates}",
+            "{id}  {at}  {cases} from {}  {variants}",
             report.from
         )));
     }
-    Ok(())
 }
 
 /// Runs `deepseek eval remove`.
@@ -120,8 +118,8 @@ pub(super) fn remove(site: &EvalSite<'_>, id: &str) -> Result<(), CliError> {
     })
 }
 
-/// Formats the results: the candidates, each case, and the candidates in pairs.
-fn as_text(report: &Report) -> String {
+/// Formats the results: the variants, each case, and the variants in pairs.
+fn as_text(report: &EvalReport) -> String {
     let mut lines = vec![format!(
         "evaluation {} · {} from {}",
         short_id(&report.id),
@@ -129,11 +127,11 @@ fn as_text(report: &Report) -> String {
         report.from
     )];
     lines.extend(grounds(&report.cases));
-    for candidate in &report.candidates {
+    for variant in &report.variants {
         lines.push(String::new());
-        lines.extend(candidate_lines(candidate));
+        lines.extend(variant_lines(variant));
     }
-    if !report.candidates.is_empty() {
+    if !report.variants.is_empty() {
         lines.push(String::new());
         lines.extend(report.cases.iter().filter_map(case_line));
     }
@@ -151,12 +149,12 @@ fn grounds(cases: &[JudgedCase]) -> Vec<String> {
     let mut lines = Vec::new();
     for group in groups {
         let of_group = || cases.iter().filter(move |judged| judged.case.group == group);
-        let count = |is: fn(&Ground) -> bool| {
+        let count = |is: fn(&CaseGround) -> bool| {
             of_group().filter(|judged| judged.ground.as_ref().is_some_and(is)).count()
         };
-        let holds = count(|ground| matches!(ground, Ground::Holds { .. }));
-        let no_case = count(|ground| matches!(ground, Ground::NoCase { .. }));
-        let cannot_run = count(|ground| matches!(ground, Ground::CannotRun { .. }));
+        let holds = count(|ground| matches!(ground, CaseGround::Holds { .. }));
+        let no_case = count(|ground| matches!(ground, CaseGround::NoCase { .. }));
+        let cannot_run = count(|ground| matches!(ground, CaseGround::CannotRun { .. }));
         let all = of_group().count();
         if !group.is_empty() || holds < all {
             let name = if group.is_empty() { "cases" } else { group };
@@ -168,9 +166,9 @@ fn grounds(cases: &[JudgedCase]) -> Vec<String> {
     lines
 }
 
-fn candidate_lines(candidate: &CandidateSums) -> Vec<String> {
-    let sums = &candidate.sums;
-    let rate = candidate.pass_rate.map(|it| format!(" · {}", percent(&it))).unwrap_or_default();
+fn variant_lines(variant: &VariantSums) -> Vec<String> {
+    let sums = &variant.sums;
+    let rate = variant.pass_rate.map(|it| format!(" · {}", percent(&it))).unwrap_or_default();
     let at_once = if sums.passed_at_once < sums.passed {
         format!(" ({} at the first attempt)", sums.passed_at_once)
     } else {
@@ -183,7 +181,7 @@ fn candidate_lines(candidate: &CandidateSums) -> Vec<String> {
         wrong => format!(" · {wrong} verified although the hidden tests fail"),
     };
     let mut lines = vec![
-        format!("{} · {}", candidate.candidate.name, candidate.candidate.version),
+        format!("{} · {}", variant.variant.name, variant.variant.version),
         format!(
             "  hidden tests: {} passed{at_once}, {} failed, {} cannot run{rate}",
             sums.passed, sums.failed, sums.cannot_run
@@ -196,7 +194,7 @@ fn candidate_lines(candidate: &CandidateSums) -> Vec<String> {
         ),
         format!("  {}", used(sums)),
     ];
-    for (group, sums) in &candidate.groups {
+    for (group, sums) in &variant.groups {
         lines.push(format!(
             "  {group}: {} passed, {} failed, {} cannot run",
             sums.passed, sums.failed, sums.cannot_run
@@ -224,14 +222,16 @@ fn used(sums: &Sums) -> String {
 
 fn case_line(judged: &JudgedCase) -> Option<String> {
     let verdict = |row: &Row| match row.verdict() {
-        Some(Verdict::Passed) if row.attempts.len() > 1 => format!("pass({})", row.attempts.len()),
-        Some(Verdict::Passed) => "pass".to_owned(),
-        Some(Verdict::Failed(_)) => "FAIL".to_owned(),
-        Some(Verdict::CannotRun(_)) => "cannot run".to_owned(),
+        Some(TestVerdict::Passed) if row.attempts.len() > 1 => {
+            format!("pass({})", row.attempts.len())
+        }
+        Some(TestVerdict::Passed) => "pass".to_owned(),
+        Some(TestVerdict::Failed(_)) => "FAIL".to_owned(),
+        Some(TestVerdict::CannotRun(_)) => "cannot run".to_owned(),
         None if row.is_open => "interrupted".to_owned(),
         None => "-".to_owned(),
     };
-    if !matches!(judged.ground, Some(Ground::Holds { .. })) {
+    if !matches!(judged.ground, Some(CaseGround::Holds { .. })) {
         return None;
     }
     let verdicts: Vec<String> = judged.rows.iter().map(verdict).collect();
@@ -239,7 +239,8 @@ fn case_line(judged: &JudgedCase) -> Option<String> {
 }
 
 fn pair_lines(pair: &Pair) -> Vec<String> {
-    let difference = pair.difference.map_or_else(|| "unknown".to_owned(), |it| points(&it));
+    let difference =
+        pair.difference.map_or_else(|| "none: no case differs".to_owned(), |it| points(&it));
     let ids = |cases: &[String]| {
         if cases.is_empty() { "none".to_owned() } else { cases.join(", ") }
     };

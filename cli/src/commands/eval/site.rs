@@ -164,3 +164,17 @@ pub(super) fn failed(error: &EvalError) -> CliError {
         None => error,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_names_the_command_that_goes_on() {
+        let error = failed(&EvalError::Paused { why: "no network".to_owned() }).to_string();
+        assert!(error.contains("paused: no network"), "{error}");
+        assert!(error.contains("`deepseek eval run` continues where it stopped"), "{error}");
+        let error = failed(&EvalError::NotDrawn).to_string();
+        assert!(error.contains("`deepseek eval draw` draws cases from the history"), "{error}");
+    }
+}

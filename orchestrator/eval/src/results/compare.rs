@@ -1,17 +1,18 @@
-//! What the record of an evaluation says: a row for each case and candidate, sums, and candidates compared in pairs. Pure.
+//! What the record of an evaluation says: a row for each case and variant, sums, and variants compared in pairs. Pure.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::interval::{Interval, chance, paired_difference, rate};
-use crate::record::{
-    AttemptResult, Candidate, Case, Drawn, EvalRecord, Ground, LeftOut, UsedTotals, Verdict,
+use crate::results::interval::{Interval, chance, paired_difference, rate};
+use crate::results::record::{
+    AttemptResult, CaseGround, Drawn, EvalCase, EvalRecord, LeftOutCase, TestVerdict, UsedTotals,
+    Variant,
 };
 
 /// An evaluation, as far as it is recorded.
 #[derive(Debug, Clone, Serialize)]
-pub struct Report {
+pub struct EvalReport {
     /// The id of the evaluation.
     pub id: String,
     /// Version of the program that drew the cases.
@@ -21,40 +22,40 @@ pub struct Report {
     /// The workspace, or the directory of exercises.
     pub from: String,
     /// Commits and exercises that are no cases, with the reason.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<LeftOutCase>,
     /// Number of commits or exercises that were not looked at.
     pub not_looked_at: usize,
-    /// The cases, each with what every candidate made of it.
+    /// The cases, each with what every variant made of it.
     pub cases: Vec<JudgedCase>,
-    /// The candidates, each with its sums.
-    pub candidates: Vec<CandidateSums>,
-    /// The candidates compared in pairs.
+    /// The variants, each with its sums.
+    pub variants: Vec<VariantSums>,
+    /// The variants compared in pairs.
     pub pairs: Vec<Pair>,
 }
 
-/// A case with the results of all candidates.
+/// A case with the results of all variants.
 #[derive(Debug, Clone, Serialize)]
 pub struct JudgedCase {
     /// The case.
-    pub case: Case,
+    pub case: EvalCase,
     /// Whether it is one; `None` if that is not known yet.
-    pub ground: Option<Ground>,
-    /// The results, in the order of the candidates.
+    pub ground: Option<CaseGround>,
+    /// The results, in the order of the variants.
     pub rows: Vec<Row>,
 }
 
-/// What a candidate made of a case.
+/// What a variant made of a case.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
-    /// The name of the candidate.
-    pub candidate: String,
+    /// The name of the variant.
+    pub variant: String,
     /// Its attempts that were judged, in order.
     pub attempts: Vec<AttemptResult>,
     /// True if an attempt has begun and is not judged, as after a crash.
     pub is_open: bool,
 }
 
-/// The sums of a candidate, or of a candidate in one group.
+/// The sums of a variant, or of a variant in one group.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Sums {
     /// Cases with a result.
@@ -67,9 +68,9 @@ pub struct Sums {
     pub failed: u64,
     /// Those whose hidden tests could not run.
     pub cannot_run: u64,
-    /// Cases in which the candidate delivered.
+    /// Cases in which the variant delivered.
     pub delivered: u64,
-    /// Cases by how far the candidate itself verified its change.
+    /// Cases by how far the variant itself verified its change.
     pub verified: BTreeMap<&'static str, u64>,
     /// Delivered as proven or passed, although the hidden tests fail.
     pub wrongly_verified: u64,
@@ -81,12 +82,12 @@ pub struct Sums {
     pub elapsed_ms: u64,
 }
 
-/// A candidate with its sums.
+/// A variant with its sums.
 #[derive(Debug, Clone, Serialize)]
-pub struct CandidateSums {
-    /// The candidate.
+pub struct VariantSums {
+    /// The variant.
     #[serde(flatten)]
-    pub candidate: Candidate,
+    pub variant: Variant,
     /// Over all cases.
     pub sums: Sums,
     /// The rate of passed cases among passed and failed ones, with its interval.
@@ -95,7 +96,7 @@ pub struct CandidateSums {
     pub groups: BTreeMap<String, Sums>,
 }
 
-/// Two candidates on the cases that both passed or failed.
+/// Two variants on the cases that both passed or failed.
 #[derive(Debug, Clone, Serialize)]
 pub struct Pair {
     /// The name of the first.
@@ -120,7 +121,7 @@ pub struct Pair {
     pub used_by_second: UsedTotals,
 }
 
-impl Report {
+impl EvalReport {
     /// Reads the records of an evaluation; `None` if it has not begun.
     pub fn of(id: &str, records: &[EvalRecord]) -> Option<Self> {
         let Some(EvalRecord::Drawn(Drawn { version, at, from, cases, left_out, not_looked_at })) =
@@ -128,12 +129,12 @@ impl Report {
         else {
             return None;
         };
-        let candidates: Vec<&Candidate> = records.iter().filter_map(entered).collect();
+        let variants: Vec<&Variant> = records.iter().filter_map(entered).collect();
         let cases: Vec<JudgedCase> =
-            cases.iter().map(|case| judged(case, &candidates, records)).collect();
-        let sums = candidates.iter().map(|candidate| sums_of(candidate, &cases)).collect();
-        let second = |at: usize| candidates.iter().skip(at + 1);
-        let pairs = candidates.iter().enumerate();
+            cases.iter().map(|case| judged(case, &variants, records)).collect();
+        let sums = variants.iter().map(|variant| sums_of(variant, &cases)).collect();
+        let second = |at: usize| variants.iter().skip(at + 1);
+        let pairs = variants.iter().enumerate();
         let pairs = pairs.flat_map(|(at, a)| second(at).map(|b| pair(&a.name, &b.name, &cases)));
         Some(Self {
             id: id.to_owned(),
@@ -143,15 +144,15 @@ impl Report {
             left_out: left_out.clone(),
             not_looked_at: *not_looked_at,
             pairs: pairs.collect(),
-            candidates: sums,
+            variants: sums,
             cases,
         })
     }
 }
 
-fn entered(record: &EvalRecord) -> Option<&Candidate> {
+fn entered(record: &EvalRecord) -> Option<&Variant> {
     match record {
-        EvalRecord::Entered(candidate) => Some(candidate),
+        EvalRecord::Entered(variant) => Some(variant),
         EvalRecord::Drawn(_)
         | EvalRecord::Checked { .. }
         | EvalRecord::Began { .. }
@@ -159,45 +160,47 @@ fn entered(record: &EvalRecord) -> Option<&Candidate> {
     }
 }
 
-fn judged(case: &Case, candidates: &[&Candidate], records: &[EvalRecord]) -> JudgedCase {
-    let ground = records.iter().rev().find_map(|record| match record {
-        EvalRecord::Checked { case: of, ground } if *of == case.id => Some(ground.clone()),
-        _ => None,
+fn judged(case: &EvalCase, variants: &[&Variant], records: &[EvalRecord]) -> JudgedCase {
+    let ground = records.iter().rev().find_map(|record| {
+        if let EvalRecord::Checked { case: of, ground } = record
+            && *of == case.id
+        {
+            Some(ground.clone())
+        } else {
+            None
+        }
     });
-    let row = |candidate: &&Candidate| {
-        let mut row =
-            Row { candidate: candidate.name.clone(), attempts: Vec::new(), is_open: false };
+    let row = |variant: &&Variant| {
+        let row = Row { variant: variant.name.clone(), attempts: Vec::new(), is_open: false };
+        let is_own = |of: &str, variant: &str| of == case.id && variant == row.variant.as_str();
+        let (mut attempts, mut is_open) = (Vec::new(), false);
         for record in records {
-            match record {
-                EvalRecord::Began { case: of, candidate, .. }
-                    if *of == case.id && *candidate == row.candidate =>
-                {
-                    row.is_open = true;
-                }
-                EvalRecord::Judged { case: of, candidate, result, .. }
-                    if *of == case.id && *candidate == row.candidate =>
-                {
-                    row.is_open = false;
-                    row.attempts.push(result.clone());
-                }
-                _ => {}
+            if let EvalRecord::Began { case: of, variant, .. } = record
+                && is_own(of, variant)
+            {
+                is_open = true;
+            } else if let EvalRecord::Judged { case: of, variant, result, .. } = record
+                && is_own(of, variant)
+            {
+                is_open = false;
+                attempts.push(result.clone());
             }
         }
-        row
+        Row { attempts, is_open, ..row }
     };
-    JudgedCase { case: case.clone(), ground, rows: candidates.iter().map(row).collect() }
+    JudgedCase { case: case.clone(), ground, rows: variants.iter().map(row).collect() }
 }
 
 impl JudgedCase {
-    /// Returns the row of a candidate.
-    pub fn row(&self, candidate: &str) -> Option<&Row> {
-        self.rows.iter().find(|row| row.candidate == candidate)
+    /// Returns the row of a variant.
+    pub fn row(&self, variant: &str) -> Option<&Row> {
+        self.rows.iter().find(|row| row.variant == variant)
     }
 }
 
 impl Row {
     /// Returns what the hidden tests said at last; `None` if nothing is judged.
-    pub fn verdict(&self) -> Option<&Verdict> {
+    pub fn verdict(&self) -> Option<&TestVerdict> {
         self.attempts.last().map(|attempt| &attempt.verdict)
     }
 
@@ -214,21 +217,22 @@ impl Row {
     }
 }
 
-fn sums_of(candidate: &Candidate, cases: &[JudgedCase]) -> CandidateSums {
+fn sums_of(variant: &Variant, cases: &[JudgedCase]) -> VariantSums {
     let mut sums = Sums::none();
     let mut groups: BTreeMap<String, Sums> = BTreeMap::new();
     for judged in cases {
-        let Some(row) = judged.row(&candidate.name).filter(|row| !row.attempts.is_empty()) else {
+        let Some(row) = judged.row(&variant.name).filter(|row| !row.attempts.is_empty()) else {
             continue;
         };
         sums.add(row);
         groups.entry(judged.case.group.clone()).or_insert_with(Sums::none).add(row);
     }
-    if groups.len() < 2 {
+    let first = cases.first().map(|judged| &judged.case.group);
+    if cases.iter().all(|judged| Some(&judged.case.group) == first) {
         groups.clear();
     }
     let pass_rate = rate(sums.passed, sums.passed + sums.failed);
-    CandidateSums { candidate: candidate.clone(), sums, pass_rate, groups }
+    VariantSums { variant: variant.clone(), sums, pass_rate, groups }
 }
 
 impl Sums {
@@ -242,15 +246,15 @@ impl Sums {
         let Some(last) = row.attempts.last() else { return };
         self.judged += 1;
         match &last.verdict {
-            Verdict::Passed => {
+            TestVerdict::Passed => {
                 self.passed += 1;
                 self.passed_at_once += u64::from(row.attempts.len() == 1);
             }
-            Verdict::Failed(_) => {
+            TestVerdict::Failed(_) => {
                 self.failed += 1;
                 self.wrongly_verified += u64::from(matches!(last.verified(), "proven" | "passed"));
             }
-            Verdict::CannotRun(_) => self.cannot_run += 1,
+            TestVerdict::CannotRun(_) => self.cannot_run += 1,
         }
         self.delivered += u64::from(last.is_delivered());
         *self.verified.entry(last.verified()).or_default() += 1;
@@ -263,9 +267,9 @@ impl Sums {
 /// Returns whether a row passed; `None` if its tests could not run, or nothing is judged.
 fn is_passed(row: &Row) -> Option<bool> {
     match row.verdict()? {
-        Verdict::Passed => Some(true),
-        Verdict::Failed(_) => Some(false),
-        Verdict::CannotRun(_) => None,
+        TestVerdict::Passed => Some(true),
+        TestVerdict::Failed(_) => Some(false),
+        TestVerdict::CannotRun(_) => None,
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::eval_error::EvalError;
-use crate::record::{Case, LeftOut, Origin};
+use crate::results::record::{CaseOrigin, EvalCase, LeftOutCase};
 
 /// Directories of an exercise that tell the solution.
 const OF_THE_SOLUTION: [&str; 2] = [".meta", ".approaches"];
@@ -24,7 +24,7 @@ pub struct ExerciseOptions {
     pub count: Option<usize>,
     /// The seed of the order in which they are drawn.
     pub seed: u64,
-    /// How often a candidate may try.
+    /// How often a variant may try.
     pub tries: u32,
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn is_of_the_solution(name: &OsStr) -> bool {
 pub(crate) fn draw_exercises(
     options: &ExerciseOptions,
     shuffle: &mut dyn FnMut(&mut Vec<PathBuf>),
-) -> Result<(Vec<Case>, Vec<LeftOut>, usize), EvalError> {
+) -> Result<(Vec<EvalCase>, Vec<LeftOutCase>, usize), EvalError> {
     let mut dirs = Vec::new();
     for language in sorted(&options.dir)? {
         let name = language.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -78,7 +78,7 @@ pub(crate) fn draw_exercises(
             Ok(case) => cases.push(case),
             Err(why) => {
                 let (id, title) = (id_of(&dir), String::new());
-                left_out.push(LeftOut { id, title, why });
+                left_out.push(LeftOutCase { id, title, why });
             }
         }
     }
@@ -107,7 +107,7 @@ fn id_of(dir: &Path) -> String {
     format!("{language}/{name}")
 }
 
-fn exercise(dir: &Path, tries: u32) -> Result<Case, String> {
+fn exercise(dir: &Path, tries: u32) -> Result<EvalCase, String> {
     let text = fs::read_to_string(dir.join(".meta/config.json")).map_err(|it| it.to_string())?;
     let Meta { files } = serde_json::from_str(&text).map_err(|error| error.to_string())?;
     if files.example.is_empty() || files.solution.is_empty() || files.test.is_empty() {
@@ -115,8 +115,7 @@ fn exercise(dir: &Path, tries: u32) -> Result<Case, String> {
     }
     let (group, name) = names_of(dir);
     let doc = |name: &str| fs::read_to_string(dir.join(".docs").join(name)).unwrap_or_default();
-    let instructions =
-        ["introduction.md", "instructions.md", "instructions.append.md"].map(|name| doc(name));
+    let instructions = ["introduction.md", "instructions.md", "instructions.append.md"].map(doc);
     let text = instructions.iter().map(|text| text.trim()).filter(|text| !text.is_empty());
     let text = text.collect::<Vec<_>>().join("\n\n");
     // Some references need more files than the solution has; those are no part of it.
@@ -126,12 +125,12 @@ fn exercise(dir: &Path, tries: u32) -> Result<Case, String> {
         "{text}\n\nMake these changes in {}; the tests must pass. Do not change the tests.",
         files.solution.join(", ")
     );
-    Ok(Case {
+    Ok(EvalCase {
         id: format!("{group}/{name}"),
         title: name,
         group,
         request,
-        origin: Origin::Exercise { dir: dir.display().to_string(), solution, example },
+        origin: CaseOrigin::Exercise { dir: dir.display().to_string(), solution, example },
         tests: files.test,
         tries,
     })

@@ -15,16 +15,16 @@ pub enum EvalRecord {
         /// The id of the case.
         case: String,
         /// What was found.
-        ground: Ground,
+        ground: CaseGround,
     },
-    /// A candidate is to be judged from here on.
-    Entered(Candidate),
+    /// A variant is to be judged from here on.
+    Entered(Variant),
     /// An attempt is about to begin, in a scratch repository that is complete.
     Began {
         /// The id of the case.
         case: String,
-        /// The name of the candidate.
-        candidate: String,
+        /// The name of the variant.
+        variant: String,
         /// The number of the attempt, from 1.
         attempt: u32,
     },
@@ -32,8 +32,8 @@ pub enum EvalRecord {
     Judged {
         /// The id of the case.
         case: String,
-        /// The name of the candidate.
-        candidate: String,
+        /// The name of the variant.
+        variant: String,
         /// The number of the attempt, from 1.
         attempt: u32,
         /// The result.
@@ -51,16 +51,16 @@ pub struct Drawn {
     /// The workspace, or the directory of exercises.
     pub from: String,
     /// The cases, in the order in which they were drawn.
-    pub cases: Vec<Case>,
+    pub cases: Vec<EvalCase>,
     /// Those that were looked at and are no cases.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<LeftOutCase>,
     /// Number of commits or exercises that were not looked at, because enough cases were found.
     pub not_looked_at: usize,
 }
 
 /// A commit or an exercise that is no case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftOut {
+pub struct LeftOutCase {
     /// The id it would have.
     pub id: String,
     /// Its subject line.
@@ -71,7 +71,7 @@ pub struct LeftOut {
 
 /// A task with hidden tests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Case {
+pub struct EvalCase {
     /// Its id: the start of the commit's id, or language and name of the exercise.
     pub id: String,
     /// Its subject line.
@@ -79,25 +79,25 @@ pub struct Case {
     /// What is compared together: the language of an exercise; empty for commits.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub group: String,
-    /// What is asked of a candidate.
+    /// What is asked of a variant.
     pub request: String,
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: CaseOrigin,
     /// The files with hidden tests.
     pub tests: Vec<String>,
-    /// How often a candidate may try; with the output of the tests from the second time on.
+    /// How often a variant may try; with the output of the tests from the second time on.
     pub tries: u32,
 }
 
 /// Where a case comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Origin {
+pub enum CaseOrigin {
     /// A commit, by its full id, and its parent.
     Commit {
         /// The commit.
         id: String,
-        /// Its parent, on which candidates work.
+        /// Its parent, on which variants work.
         parent: String,
     },
     /// An exercise, by its directory.
@@ -114,7 +114,7 @@ pub enum Origin {
 /// What running the hidden tests before and after the reference has shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ground {
+pub enum CaseGround {
     /// The tests fail before and pass after it, twice each.
     Holds {
         /// The commands that run them.
@@ -137,7 +137,7 @@ pub enum Ground {
 
 /// What is judged: a build of the program with flags.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Candidate {
+pub struct Variant {
     /// Its name in tables.
     pub name: String,
     /// What the build says of its version.
@@ -151,7 +151,7 @@ pub struct Candidate {
 /// What the hidden tests say about a result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum TestVerdict {
     /// All pass.
     Passed,
     /// Not all pass; why, in a line.
@@ -164,7 +164,7 @@ pub enum Verdict {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptResult {
     /// What the hidden tests say.
-    pub verdict: Verdict,
+    pub verdict: TestVerdict,
     /// How the request ended; `None` if its session does not tell.
     pub delivery: Option<Delivery>,
     /// What it used.
@@ -231,7 +231,7 @@ impl AttemptResult {
         matches!(self.delivery, Some(Delivery::Delivered { .. }))
     }
 
-    /// Returns how far the candidate itself verified its change, in a word.
+    /// Returns how far the variant itself verified its change, in a word.
     pub fn verified(&self) -> &'static str {
         match &self.delivery {
             Some(Delivery::Delivered { verified: Verified::Proven }) => "proven",

@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use crate::record::EvalRecord;
+use crate::results::record::EvalRecord;
 
 /// Appends to a record.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ fn parsed(text: &[u8]) -> io::Result<(Vec<EvalRecord>, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Ground;
+    use crate::results::record::CaseGround;
 
     #[test]
     fn a_torn_line_is_removed_and_all_others_stay() {
@@ -61,7 +61,7 @@ mod tests {
         let path = dir.path().join("records.jsonl");
         let record = |case: &str| EvalRecord::Checked {
             case: case.to_owned(),
-            ground: Ground::NoCase { why: "x".to_owned() },
+            ground: CaseGround::NoCase { why: "x".to_owned() },
         };
         let (log, records) = RecordLog::open(&path).unwrap();
         assert!(records.is_empty());
@@ -70,7 +70,7 @@ mod tests {
         let whole = std::fs::read(&path).unwrap();
         for cut in 0..whole.len() {
             std::fs::write(&path, &whole[..cut]).unwrap();
-            let lines = whole[..cut].iter().filter(|byte| **byte == b'\n').count();
+            let lines = whole[..cut].split(|byte| *byte == b'\n').count() - 1;
             assert_eq!(read_records(&path).unwrap().len(), lines);
             let (log, records) = RecordLog::open(&path).unwrap();
             assert_eq!(records.len(), lines);

@@ -1,12 +1,12 @@
-//! The candidates of an evaluation in tables: each with its sums, and compared in pairs. Pure.
+//! The variants of an evaluation in tables: each with its sums, and compared in pairs. Pure.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use checks::wording::short_number;
-use eval::compare::{CandidateSums, Pair, Report, Sums};
-use eval::interval::rate;
-use eval::record::UsedTotals;
+use eval::results::compare::{EvalReport, Pair, Sums, VariantSums};
+use eval::results::interval::rate;
+use eval::results::record::UsedTotals;
 use model::price::Usd;
 
 use crate::cases::case_link;
@@ -18,13 +18,13 @@ use crate::markup::{Escaped, comparison};
 /// Only told where there can be more attempts.
 const AT_ONCE: &str = "Passed at the first attempt";
 
-/// Renders the tables of candidates: over all cases, and for each group.
-pub(crate) fn tables(report: &Report) -> String {
-    if report.candidates.is_empty() {
-        return "<p>No candidate has been entered.</p>\n".to_owned();
+/// Renders the tables of variants: over all cases, and for each group.
+pub(crate) fn tables(report: &EvalReport) -> String {
+    if report.variants.is_empty() {
+        return "<p>No variant has been entered.</p>\n".to_owned();
     }
-    let all = report.candidates.iter().map(|it| Some(&it.sums));
-    let versions = report.candidates.iter().map(|it| escaped(&it.candidate.version)).collect();
+    let all = report.variants.iter().map(|it| Some(&it.sums));
+    let versions = report.variants.iter().map(|it| escaped(&it.variant.version)).collect();
     let mut text =
         table(report, "All cases", all.collect(), vec![("Version".to_owned(), versions)]);
     text.push_str(&group_tables(report));
@@ -32,15 +32,15 @@ pub(crate) fn tables(report: &Report) -> String {
 }
 
 /// Renders a table of the pass rates in each group, and below it what is counted in each; empty without groups.
-fn group_tables(report: &Report) -> String {
-    let groups = report.candidates.iter().flat_map(|it| it.groups.keys());
+fn group_tables(report: &EvalReport) -> String {
+    let groups = report.variants.iter().flat_map(|it| it.groups.keys());
     let groups: BTreeSet<&String> = groups.collect();
     if groups.is_empty() {
         return String::new();
     }
     let (mut rates, mut tables) = (Vec::new(), String::new());
     for group in groups {
-        let own = report.candidates.iter().map(|it| sums_in(report, it, group));
+        let own = report.variants.iter().map(|it| sums_in(report, it, group));
         let own: Vec<Option<&Sums>> = own.collect();
         rates.push((escaped(group), own.iter().map(|sums| pass_rate(*sums)).collect()));
         let table = table(report, &escaped(group), own, Vec::new());
@@ -51,8 +51,8 @@ fn group_tables(report: &Report) -> String {
     comparison("Pass rate by group (95 % interval)", "Group", &names(report), &rates) + &tables
 }
 
-fn names(report: &Report) -> Vec<String> {
-    report.candidates.iter().map(|it| escaped(&it.candidate.name)).collect()
+fn names(report: &EvalReport) -> Vec<String> {
+    report.variants.iter().map(|it| escaped(&it.variant.name)).collect()
 }
 
 fn pass_rate(sums: Option<&Sums>) -> String {
@@ -63,18 +63,18 @@ fn pass_rate(sums: Option<&Sums>) -> String {
     }
 }
 
-/// Returns the sums of a candidate in a group. A candidate that was judged in one group only has no sums by group.
-fn sums_in<'r>(report: &'r Report, of: &'r CandidateSums, group: &str) -> Option<&'r Sums> {
+/// Returns the sums of a variant in a group. A variant that was judged in one group only has no sums by group.
+fn sums_in<'r>(report: &'r EvalReport, of: &'r VariantSums, group: &str) -> Option<&'r Sums> {
     let has_result = |name: &str| {
         let mut cases = report.cases.iter().filter(|judged| judged.case.group == group);
         cases.any(|judged| judged.row(name).is_some_and(|row| !row.attempts.is_empty()))
     };
-    let is_only = of.groups.is_empty() && has_result(&of.candidate.name);
+    let is_only = of.groups.is_empty() && has_result(&of.variant.name);
     if is_only { Some(&of.sums) } else { of.groups.get(group) }
 }
 
 fn table(
-    report: &Report,
+    report: &EvalReport,
     caption: &str,
     all: Vec<Option<&Sums>>,
     mut rows: Vec<(String, Vec<String>)>,
@@ -83,10 +83,10 @@ fn table(
     rows.extend(turned(columns));
     let has_tries = report.cases.iter().any(|judged| judged.case.tries > 1);
     rows.retain(|(name, _)| has_tries || name != AT_ONCE);
-    comparison(caption, "Candidate", &names(report), &rows)
+    comparison(caption, "Variant", &names(report), &rows)
 }
 
-/// Returns what is counted of a candidate, with its name. What it used on nothing is not known.
+/// Returns what is counted of a variant, with its name. What it used on nothing is not known.
 fn counted_of(sums: Option<&Sums>) -> Vec<(&'static str, String)> {
     let none = Sums::default();
     let sums = sums.unwrap_or(&none);
@@ -141,7 +141,7 @@ fn turned(columns: Vec<Vec<(&'static str, String)>>) -> Vec<(String, Vec<String>
 }
 
 /// Renders the section of pairs; empty if there are none.
-pub(crate) fn pairs(report: &Report) -> String {
+pub(crate) fn pairs(report: &EvalReport) -> String {
     if report.pairs.is_empty() {
         return String::new();
     }
@@ -152,11 +152,11 @@ pub(crate) fn pairs(report: &Report) -> String {
     let rows = turned(report.pairs.iter().map(|pair| compared(report, pair)).collect());
     format!(
         "<section aria-labelledby=\"pairs\">\n<h2 id=\"pairs\">Pairs</h2>\n{}<p class=\"quiet\">Only cases that both passed or failed count. The interval of a difference is exact given the number of cases that only one of the two passed.</p>\n</section>\n",
-        comparison("Candidates in pairs", "Pair", &names, &rows)
+        comparison("Variants in pairs", "Pair", &names, &rows)
     )
 }
 
-fn compared(report: &Report, pair: &Pair) -> Vec<(&'static str, String)> {
+fn compared(report: &EvalReport, pair: &Pair) -> Vec<(&'static str, String)> {
     let Pair { both_judged, both_passed, only_first, only_second, .. } = pair;
     let links = |cases: &[String]| match cases.len() {
         0 => "0".to_owned(),

@@ -1,17 +1,18 @@
 //! Finds out whether a case is one: its hidden tests must pass with the reference and fail without it, twice each.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use tools::blocking::on_a_thread;
 use tree::{FileThen, put};
 
 use crate::eval_error::EvalError;
-use crate::hidden::CaseFiles;
-use crate::later::later_versions;
-use crate::record::{Case, Ground, Verdict};
-use crate::scratch::{Carried, Scratch};
-use crate::trial::{MISSING, Trial, commands_for, run_tests};
-use crate::workshop::Workshop;
+use crate::results::record::{CaseGround, EvalCase, TestVerdict};
+use crate::scratch::hidden::CaseFiles;
+use crate::scratch::later::later_versions;
+use crate::scratch::repository::{Carried, Scratch};
+use crate::scratch::trial::{MISSING, Trial, commands_for, run_tests};
+use crate::scratch::workshop::Workshop;
 
 /// How often each side must have the same result.
 const TIMES: usize = 2;
@@ -19,9 +20,9 @@ const TIMES: usize = 2;
 /// Checks a case in a scratch repository in `dir`, which is removed afterwards.
 pub(crate) async fn check_case(
     workshop: &Workshop,
-    case: &Case,
+    case: &EvalCase,
     dir: &Path,
-) -> Result<Ground, EvalError> {
+) -> Result<CaseGround, EvalError> {
     let made = {
         let (case, source, dir) = (case.clone(), workshop.source.clone(), dir.to_owned());
         on_a_thread(move || {
@@ -31,14 +32,13 @@ pub(crate) async fn check_case(
         })
     };
     let (scratch, carried, files) = made.await?;
-    let ground = match cannot_be_seen(workshop, &scratch, &carried) {
-        Some(why) => Ground::CannotRun { why },
-        None => {
-            let (ground, output) = try_both(workshop, case, &scratch, files).await?;
-            let at = dir.with_extension("txt");
-            on_a_thread(move || std::fs::write(at, output)).await.ok();
-            ground
-        }
+    let ground = if let Some(why) = cannot_be_seen(workshop, &scratch, &carried) {
+        CaseGround::CannotRun { why }
+    } else {
+        let (ground, output) = try_both(workshop, case, &scratch, files).await?;
+        let at = dir.with_extension("txt");
+        on_a_thread(move || std::fs::write(at, output)).await.ok();
+        ground
     };
     let ground = with_notes(workshop, ground, &scratch, &carried).await;
     workshop.remove(dir).await;
@@ -60,16 +60,16 @@ fn cannot_be_seen(workshop: &Workshop, scratch: &Scratch, carried: &Carried) -> 
 /// Runs the tests on both sides. Returns also what they printed last.
 async fn try_both(
     workshop: &Workshop,
-    case: &Case,
+    case: &EvalCase,
     scratch: &Scratch,
     files: CaseFiles,
-) -> Result<(Ground, String), EvalError> {
+) -> Result<(CaseGround, String), EvalError> {
     workshop.put(scratch, files.after.clone()).await?;
     workshop.put_tests(scratch, files.clone()).await?;
     let commands = match workshop.commands.as_slice() {
         [] => {
-            let (root, config) = (scratch.workspace(), workshop.config.clone());
-            let tests = workshop.below(scratch, &files.test_paths());
+            let (root, config) = (scratch.workspace(), Arc::clone(&workshop.config));
+            let tests = scratch.below_workspace(&files.test_paths());
             let exercise = workshop.exercise_command(case);
             match exercise {
                 Some(command) => vec![command],
@@ -83,11 +83,11 @@ async fn try_both(
         let trial = workshop.run_tests(&commands, scratch).await;
         output = trial.output;
         let why = match trial.verdict {
-            Verdict::Passed => continue,
-            Verdict::CannotRun(why) => Ground::CannotRun { why },
-            Verdict::Failed(why) if why.starts_with(MISSING) => Ground::CannotRun { why },
-            Verdict::Failed(why) => {
-                Ground::NoCase { why: format!("the tests fail with the reference: {why}") }
+            TestVerdict::Passed => continue,
+            TestVerdict::CannotRun(why) => CaseGround::CannotRun { why },
+            TestVerdict::Failed(why) if why.starts_with(MISSING) => CaseGround::CannotRun { why },
+            TestVerdict::Failed(why) => {
+                CaseGround::NoCase { why: format!("the tests fail with the reference: {why}") }
             }
         };
         return Ok((why, output));
@@ -98,25 +98,25 @@ async fn try_both(
         let trial = workshop.run_tests(&commands, scratch).await;
         output = trial.output;
         let why = match trial.verdict {
-            Verdict::Failed(_) => continue,
-            Verdict::CannotRun(why) => Ground::CannotRun { why },
-            Verdict::Passed => {
-                Ground::NoCase { why: "the tests pass without the reference".to_owned() }
+            TestVerdict::Failed(_) => continue,
+            TestVerdict::CannotRun(why) => CaseGround::CannotRun { why },
+            TestVerdict::Passed => {
+                CaseGround::NoCase { why: "the tests pass without the reference".to_owned() }
             }
         };
         return Ok((why, output));
     }
-    Ok((Ground::Holds { commands, notes: Vec::new() }, output))
+    Ok((CaseGround::Holds { commands, notes: Vec::new() }, output))
 }
 
 /// Adds what a reader of the results should know.
 async fn with_notes(
     workshop: &Workshop,
-    ground: Ground,
+    ground: CaseGround,
     scratch: &Scratch,
     carried: &Carried,
-) -> Ground {
-    let Ground::Holds { commands, mut notes } = ground else { return ground };
+) -> CaseGround {
+    let CaseGround::Holds { commands, mut notes } = ground else { return ground };
     let left = carried.left.iter();
     notes.extend(left.map(|dir| format!("{} is too large to be copied", dir.display())));
     let (root, places) = (scratch.workspace(), workshop.package_places.clone());
@@ -125,7 +125,7 @@ async fn with_notes(
     // The scratch tree has the packages of the user's.
     let (top, seen) = (scratch.top.display().to_string(), scratch.seen.display().to_string());
     notes.extend(later.into_iter().map(|note| note.replace(&top, &seen)));
-    Ground::Holds { commands, notes }
+    CaseGround::Holds { commands, notes }
 }
 
 impl Workshop {

@@ -7,9 +7,9 @@ use checks::proof::{Tested, tested, with_tests_of};
 use tree::{Change, CommittedTree, Entry, FileMode, FileState, FileThen, ReadTree, RepoPath};
 use tree::{TreeError, UserRepository, put};
 
-use crate::commits::Commit;
+use crate::drawn::commits::Commit;
 use crate::eval_error::EvalError;
-use crate::record::{Case, Origin};
+use crate::results::record::{CaseOrigin, EvalCase};
 
 /// The largest file of a result whose tests are replaced, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
@@ -64,17 +64,17 @@ impl CaseFiles {
     }
 
     /// Reads the files of a case again. Blocks.
-    pub(crate) fn of_case(top: &Path, case: &Case) -> Result<Self, EvalError> {
+    pub(crate) fn of_case(top: &Path, case: &EvalCase) -> Result<Self, EvalError> {
         match &case.origin {
-            Origin::Commit { id, .. } => {
+            CaseOrigin::Commit { id, .. } => {
                 let user = UserRepository::around(top)
                     .ok_or_else(|| EvalError::NoCommit { id: id.clone() })?;
-                let commit = crate::commits::commits(top, &format!("{id}^!"))?;
+                let commit = crate::drawn::commits::commits(top, &format!("{id}^!"))?;
                 let commit =
                     commit.first().ok_or_else(|| EvalError::NoCommit { id: id.clone() })?;
                 Self::of_commit(&user, commit)
             }
-            Origin::Exercise { dir, solution, example } => {
+            CaseOrigin::Exercise { dir, solution, example } => {
                 let dir = Path::new(dir);
                 let read = |path: &str, from: &str| -> Result<FileThen, EvalError> {
                     let file = dir.join(from);

@@ -1,4 +1,4 @@
-//! The candidates of an evaluation, as the command line names them.
+//! The variants of an evaluation, as the command line names them.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::surroundings::Surroundings;
 
 /// Who works on the cases. Each model is combined with each build.
 #[derive(Debug, Args)]
-pub(super) struct CandidateArgs {
+pub(super) struct VariantArgs {
     /// Judge this model; can be repeated [default: as configured].
     #[arg(id = "model", long, value_name = "MODEL")]
     models: Vec<String>,
@@ -24,23 +24,23 @@ pub(super) struct CandidateArgs {
     program: Vec<PathBuf>,
 }
 
-impl CandidateArgs {
-    /// Returns true if no candidates are named.
+impl VariantArgs {
+    /// Returns true if no variants are named.
     pub(super) const fn are_none(&self) -> bool {
         self.models.is_empty() && self.with.is_empty() && self.program.is_empty()
     }
 
-    /// Adds the candidates to an evaluation. Returns their names; without any named, those that it has.
+    /// Adds the variants to an evaluation. Returns their names; without any named, those that it has.
     pub(super) async fn enter(
         &self,
         evaluation: &Evaluation,
         around: &Surroundings,
         global: &Global,
     ) -> Result<Vec<String>, CliError> {
-        let known = evaluation.report().map(|report| report.candidates).unwrap_or_default();
+        let known = evaluation.report().map(|report| report.variants).unwrap_or_default();
         let common = common_flags(global);
         if self.are_none() && common.is_empty() && !known.is_empty() {
-            return Ok(known.into_iter().map(|it| it.candidate.name).collect());
+            return Ok(known.into_iter().map(|it| it.variant.name).collect());
         }
         let mut all = Vec::new();
         for model in &self.models {
@@ -59,7 +59,7 @@ impl CandidateArgs {
             all.push(Vec::new());
         }
         let programs = if self.program.is_empty() {
-            vec![around.program()?]
+            vec![Surroundings::program()?]
         } else {
             self.program.iter().map(|program| around.cwd.join(program)).collect()
         };
@@ -75,7 +75,7 @@ impl CandidateArgs {
     }
 }
 
-/// Returns the flags that all candidates get.
+/// Returns the flags that all variants get.
 fn common_flags(global: &Global) -> Vec<String> {
     let mut flags: Vec<String> = Vec::new();
     let mut add = |name: &str, value: String| flags.extend([name.to_owned(), value]);

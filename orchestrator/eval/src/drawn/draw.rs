@@ -6,7 +6,7 @@ use checks::proof::is_test_path;
 use index::FileKind;
 use tree::RepoPath;
 
-use crate::commits::{Changed, Commit};
+use crate::drawn::commits::{Changed, Commit};
 
 /// The fewest words of a message that say what is wanted.
 const FEWEST_WORDS: usize = 3;
@@ -102,7 +102,8 @@ impl DrawOptions {
 
 /// Returns true if a file may have tests at its end.
 fn has_inner(changed: &Changed) -> bool {
-    changed.path.ends_with(".rs") && changed.is_there && changed.from.is_none()
+    let ending = changed.path.rsplit_once('.').map(|(_, ending)| ending);
+    ending == Some("rs") && changed.is_there && changed.from.is_none()
 }
 
 /// Returns the id of the case of a commit.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::answers::RESULT;
-use crate::compare::Report;
-use crate::record::{AttemptResult, Verdict};
+use crate::results::compare::EvalReport;
+use crate::results::record::{AttemptResult, TestVerdict};
 
 /// By how much the prompt tokens of all cases together may grow.
 const TOLERANCE: f64 = 0.02;
@@ -38,8 +38,8 @@ pub struct GuardReport {
 }
 
 impl GuardReport {
-    /// Compares recorded results with those of a report's only candidate.
-    pub fn of(recorded: Vec<(String, AttemptResult)>, report: &Report) -> Self {
+    /// Compares recorded results with those of a report's only variant.
+    pub fn of(recorded: Vec<(String, AttemptResult)>, report: &EvalReport) -> Self {
         let now = |id: &str| {
             let judged = report.cases.iter().find(|judged| judged.case.id == id)?;
             judged.rows.first()?.attempts.last().cloned()
@@ -88,12 +88,12 @@ fn is_more((before, now): (u64, u64)) -> bool {
 fn worse(recorded: &AttemptResult, now: Option<&AttemptResult>) -> Vec<String> {
     let Some(now) = now else { return vec!["there is no result".to_owned()] };
     let mut worse = Vec::new();
-    let says = |verdict: &Verdict| match verdict {
-        Verdict::Passed => "passed".to_owned(),
-        Verdict::Failed(why) => format!("failed: {why}"),
-        Verdict::CannotRun(why) => format!("cannot run: {why}"),
+    let says = |verdict: &TestVerdict| match verdict {
+        TestVerdict::Passed => "passed".to_owned(),
+        TestVerdict::Failed(why) => format!("failed: {why}"),
+        TestVerdict::CannotRun(why) => format!("cannot run: {why}"),
     };
-    if recorded.verdict == Verdict::Passed && now.verdict != Verdict::Passed {
+    if recorded.verdict == TestVerdict::Passed && now.verdict != TestVerdict::Passed {
         worse.push(format!("{}; passed when recorded", says(&now.verdict)));
     }
     if now.refusals > recorded.refusals {

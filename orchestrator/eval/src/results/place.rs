@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use tools::ids::ids_called;
 use tree::remove_tree;
 
-use crate::compare::Report;
-use crate::log::read_records;
+use crate::results::compare::EvalReport;
+use crate::results::log::read_records;
 
 /// The directory of an evaluation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,8 +46,8 @@ impl EvalPlace {
     }
 
     /// Reads its report; `None` if no cases have been drawn. Blocks.
-    pub fn report(&self) -> io::Result<Option<Report>> {
-        Ok(Report::of(&self.id, &read_records(&self.records())?))
+    pub fn report(&self) -> io::Result<Option<EvalReport>> {
+        Ok(EvalReport::of(&self.id, &read_records(&self.records())?))
     }
 
     /// Removes it. Blocks.
@@ -56,14 +56,14 @@ impl EvalPlace {
     }
 
     /// Returns the diff of an attempt. Blocks.
-    pub fn diff(&self, case: &str, candidate: &str, attempt: u32) -> String {
-        let file = self.attempt_file(case, candidate, attempt, "diff");
+    pub fn diff(&self, case: &str, variant: &str, attempt: u32) -> String {
+        let file = self.attempt_file(case, variant, attempt, "diff");
         lossy(&file)
     }
 
     /// Returns what the hidden tests printed after an attempt. Blocks.
-    pub fn tests(&self, case: &str, candidate: &str, attempt: u32) -> String {
-        let file = self.attempt_file(case, candidate, attempt, "txt");
+    pub fn tests(&self, case: &str, variant: &str, attempt: u32) -> String {
+        let file = self.attempt_file(case, variant, attempt, "txt");
         lossy(&file)
     }
 
@@ -84,19 +84,19 @@ impl EvalPlace {
         below(self.dir.join("checks"), case)
     }
 
-    /// Returns the directory of a candidate's work on a case.
-    pub(crate) fn run(&self, case: &str, candidate: &str) -> PathBuf {
-        below(self.dir.join("runs"), case).join(file_name(candidate))
+    /// Returns the directory of a variant's work on a case.
+    pub(crate) fn run(&self, case: &str, variant: &str) -> PathBuf {
+        below(self.dir.join("runs"), case).join(file_name(variant))
     }
 
     pub(crate) fn attempt_file(
         &self,
         case: &str,
-        candidate: &str,
+        variant: &str,
         attempt: u32,
         ending: &str,
     ) -> PathBuf {
-        self.run(case, candidate).join(format!("attempt-{attempt}.{ending}"))
+        self.run(case, variant).join(format!("attempt-{attempt}.{ending}"))
     }
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn below(mut dir: PathBuf, case: &str) -> PathBuf {
     dir
 }
 
-/// Returns the name of a file for a part of an id or the name of a candidate, a different one for each. Build tools stumble
+/// Returns the name of a file for a part of an id or the name of a variant, a different one for each. Build tools stumble
 /// over some characters, such as `%`.
 pub(crate) fn file_name(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.=".contains(c);

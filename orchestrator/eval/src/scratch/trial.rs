@@ -11,7 +11,7 @@ use tools::plain::plain_text;
 use tools::regular;
 use tree::{ReadTree, RepoPath};
 
-use crate::record::Verdict;
+use crate::results::record::TestVerdict;
 
 /// The largest file that is read to find out how a project is tested, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
@@ -24,7 +24,7 @@ pub(crate) const MISSING: &str = "missing: ";
 /// What running hidden tests has shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Trial {
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: TestVerdict,
     /// The commands with what they printed.
     pub(crate) output: String,
 }
@@ -44,15 +44,16 @@ pub(crate) fn commands_for(workspace: &Path, tests: &[String], config: &Config) 
 
 /// Runs commands until one does not pass.
 pub(crate) async fn run_tests(commands: &[String], options: &RunOptions, config: &Config) -> Trial {
-    let mut trial = Trial { verdict: Verdict::Passed, output: String::new() };
+    let mut trial = Trial { verdict: TestVerdict::Passed, output: String::new() };
     if commands.is_empty() {
-        trial.verdict = Verdict::CannotRun("no command is known that runs its tests".to_owned());
+        trial.verdict =
+            TestVerdict::CannotRun("no command is known that runs its tests".to_owned());
     }
     for command in commands {
         let line = match CommandLine::parse(command) {
             Ok(line) => line,
             Err(error) => {
-                trial.verdict = Verdict::CannotRun(format!("`{command}`: {error}"));
+                trial.verdict = TestVerdict::CannotRun(format!("`{command}`: {error}"));
                 break;
             }
         };
@@ -68,7 +69,7 @@ pub(crate) async fn run_tests(commands: &[String], options: &RunOptions, config:
         let text = plain_text(&outcome.output.text());
         trial.output.push_str(&format!("$ {command}\n{}\n[{}]\n", text.trim_end(), check.exit));
         trial.verdict = verdict(&check);
-        if trial.verdict != Verdict::Passed {
+        if trial.verdict != TestVerdict::Passed {
             break;
         }
     }
@@ -77,18 +78,18 @@ pub(crate) async fn run_tests(commands: &[String], options: &RunOptions, config:
 
 /// Returns what a check says about the tests that it ran. That something is missing, such as a module, may be the fault of
 /// the change; the reference has shown that the tests can run.
-fn verdict(check: &Check) -> Verdict {
+fn verdict(check: &Check) -> TestVerdict {
     let first = || check.exact.iter().next().map(|error| error.message.clone());
     let why = || first().unwrap_or_else(|| check.exit.clone());
     let walls = check.missing.as_ref().is_some_and(|it| it.kind == MissingKind::Walls);
     match check.outcome {
-        CheckOutcome::Passed => Verdict::Passed,
+        CheckOutcome::Passed => TestVerdict::Passed,
         CheckOutcome::Infrastructure | CheckOutcome::PolicyDenied => {
-            Verdict::CannotRun(check.exit.clone())
+            TestVerdict::CannotRun(check.exit.clone())
         }
-        _ if walls => Verdict::CannotRun(check.exit.clone()),
-        CheckOutcome::Unverified => Verdict::Failed("no tests ran".to_owned()),
-        CheckOutcome::TimedOut => Verdict::Failed("timed out".to_owned()),
+        _ if walls => TestVerdict::CannotRun(check.exit.clone()),
+        CheckOutcome::Unverified => TestVerdict::Failed("no tests ran".to_owned()),
+        CheckOutcome::TimedOut => TestVerdict::Failed("timed out".to_owned()),
         CheckOutcome::CodeFailure
         | CheckOutcome::CommandMissing
         | CheckOutcome::Environment
@@ -98,7 +99,7 @@ fn verdict(check: &Check) -> Verdict {
                 .missing
                 .as_ref()
                 .and_then(|it| Some(format!("{MISSING}{}", it.name.as_ref()?)));
-            Verdict::Failed(missing.unwrap_or_else(why))
+            TestVerdict::Failed(missing.unwrap_or_else(why))
         }
     }
 }

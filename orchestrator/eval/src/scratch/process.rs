@@ -29,7 +29,7 @@ pub(crate) struct ProgramRun {
 
 /// How a program ended, and what it printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ProgramEnd {
+pub(crate) struct EndedProgram {
     pub(crate) exit: Exit,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -37,7 +37,7 @@ pub(crate) struct ProgramEnd {
 
 impl ProgramRun {
     /// Runs the program. Dropping the future ends it with everything it started, as does the end of this process.
-    pub(crate) async fn run(self) -> io::Result<ProgramEnd> {
+    pub(crate) async fn run(self) -> io::Result<EndedProgram> {
         let options = ServiceOptions {
             cwd: self.cwd,
             env: Environment { vars: Arc::new(self.vars) },
@@ -65,6 +65,6 @@ impl ProgramRun {
             service.end().await;
         }
         let stdout = String::from_utf8_lossy(&stdout).into_owned();
-        Ok(ProgramEnd { exit, stdout, stderr })
+        Ok(EndedProgram { exit, stdout, stderr })
     }
 }

@@ -10,10 +10,10 @@ use tools::clock::Clock;
 use tree::{FileState, UserRepository, remove_tree};
 
 use crate::eval_error::EvalError;
-use crate::evaluate::{EvalSetup, ScratchPrograms};
-use crate::hidden::CaseFiles;
-use crate::record::Case;
-use crate::scratch::{Scratch, ScratchSource};
+use crate::results::record::EvalCase;
+use crate::scratch::hidden::CaseFiles;
+use crate::scratch::repository::{Scratch, ScratchSource};
+use crate::setup::{EvalSetup, ScratchPrograms};
 
 /// What work on cases needs.
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ pub(crate) struct Workshop {
     pub(crate) source: ScratchSource,
     pub(crate) programs: ScratchPrograms,
     pub(crate) config: Arc<Config>,
-    /// The variables of candidates.
+    /// The variables of variants.
     pub(crate) vars: BTreeMap<String, String>,
     /// The commands that run hidden tests; empty to derive them.
     pub(crate) commands: Vec<String>,
@@ -75,27 +75,18 @@ impl Workshop {
         self.programs.can_show_elsewhere
     }
 
-    /// Returns the path at which a candidate finds its workspace.
+    /// Returns the path at which a variant finds its workspace.
     pub(crate) fn workspace_of(&self, scratch: &Scratch) -> PathBuf {
         if self.is_seen_in_place() { scratch.seen_workspace() } else { scratch.workspace() }
     }
 
-    /// Returns those of these paths, relative to the top, that are in the workspace, relative to that.
-    pub(crate) fn below(&self, scratch: &Scratch, paths: &[String]) -> Vec<String> {
-        let below = |path: &String| {
-            let path = Path::new(path).strip_prefix(&scratch.below).ok()?;
-            Some(path.to_string_lossy().into_owned())
-        };
-        paths.iter().filter_map(below).collect()
-    }
-
     /// Returns the command for the tests of an exercise, if its language has one.
-    pub(crate) fn exercise_command(&self, case: &Case) -> Option<String> {
+    pub(crate) fn exercise_command(&self, case: &EvalCase) -> Option<String> {
         self.config.eval.exercises.get(&case.group)?.run.clone()
     }
 
     /// Returns the files of a case with all tests switched on.
-    pub(crate) fn switched_on(&self, case: &Case, mut files: CaseFiles) -> CaseFiles {
+    pub(crate) fn switched_on(&self, case: &EvalCase, mut files: CaseFiles) -> CaseFiles {
         let Some(language) = self.config.eval.exercises.get(&case.group) else { return files };
         for (_, state) in &mut files.tests {
             let Some(file) = state else { continue };

@@ -1,4 +1,4 @@
-//! Finds later versions of a project's own package that are installed on this machine: a candidate that reads them knows the
+//! Finds later versions of a project's own package that are installed on this machine: a variant that reads them knows the
 //! future.
 
 use std::ffi::OsStr;
@@ -98,14 +98,11 @@ fn own_packages(root: &Path) -> Vec<OwnPackage> {
 /// managers write `-`, `_` and capitals in their own ways.
 fn version_in(dir: &str, package: &str) -> Option<String> {
     let plain = |text: &str| text.to_lowercase().replace(['-', '.'], "_");
-    let (rest, _) = dir
-        .char_indices()
-        .filter_map(|(at, c)| {
-            let (name, rest) = dir.split_at(at);
-            ((c == '-' || c == '@') && plain(name) == plain(package))
-                .then(|| (rest.get(1..).unwrap_or_default(), ()))
-        })
-        .next()?;
+    let rest = dir.char_indices().find_map(|(at, c)| {
+        let (name, rest) = dir.split_at(at);
+        let is_it = (c == '-' || c == '@') && plain(name) == plain(package);
+        is_it.then(|| rest.get(1..)).flatten()
+    })?;
     let version = rest.trim_start_matches('v');
     let end = version.find(".dist").unwrap_or(version.len());
     let version = version.get(..end)?;
