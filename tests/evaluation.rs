@@ -18,7 +18,7 @@ pub(crate) const CHECK: [&str; 2] = ["--check", "sh tests/all.sh"];
 
 /// The words that the project's history changes, one after the other: each commit replaces one in its own file, and tests it.
 pub(crate) const WORDS: [(&str, &str, &str); 3] =
-    [("one", "ein", "eins"), ("two", "zwo", "zwei"), ("three", "dre", "drei")];
+    [("one", "1", "eins"), ("two", "2", "zwei"), ("three", "3", "drei")];
 
 /// Creates a project whose history has a fix with a test for each of [`WORDS`].
 pub(crate) fn project() -> Project {

@@ -91,13 +91,13 @@ fn the_seed_decides_the_order_and_the_text_of_an_issue_replaces_the_message() {
     let id = crate::support::shell(world.project.root(), "git log --format=%h --grep='number two'");
     world
         .project
-        .write("issues.json", format!(r#"{{"{}": "zwo is not a word, they say."}}"#, id.trim()));
+        .write("issues.json", format!(r#"{{"{}": "2 is not a word, they say."}}"#, id.trim()));
     let args =
         ["eval", "draw", "--grep", "number two", "--issues", "issues.json", "--output", "json"];
     let run = world.deepseek(args.into_iter().chain(super::CHECK)).run();
     let report = document(&run);
     assert_eq!(report["cases"].as_array().unwrap().len(), 1, "{}", run.stderr);
-    assert_eq!(report["cases"][0]["case"]["request"], "zwo is not a word, they say.");
+    assert_eq!(report["cases"][0]["case"]["request"], "2 is not a word, they say.");
 }
 
 #[test]

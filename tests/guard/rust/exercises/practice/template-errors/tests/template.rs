@@ -82,7 +82,7 @@ fn texts_follow_the_place() {
         assert_eq!(parse_error(text).to_string(), expected);
     }
     for (text, expected) in [
-        ("Hi,\nMr. {{ nmae }}", "line 2, column 8: unknown variable \"nmae\""),
+        ("Hi,\nMr. {{ nick }}", "line 2, column 8: unknown variable \"nick\""),
         ("{{ fruits }}", "line 1, column 4: \"fruits\" is not a text"),
         ("{% for x in name %}{% end %}", "line 1, column 13: \"name\" is not a list"),
     ] {
