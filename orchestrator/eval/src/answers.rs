@@ -197,8 +197,11 @@ fn write_request(dir: &Path, request: &ReceivedRequest) -> io::Result<PathBuf> {
             _ => number += 1,
         }
     };
-    fs::write(stem.with_extension("request.md"), readable(request))?;
     fs::write(stem.with_extension("request.json"), &request.body)?;
+    // Whoever watches the directory sees the text whole, and last.
+    let half = stem.with_extension("half");
+    fs::write(&half, readable(request))?;
+    fs::rename(half, stem.with_extension("request.md"))?;
     Ok(stem)
 }
 
