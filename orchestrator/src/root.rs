@@ -333,7 +333,7 @@ impl Actor for OrchestratorActor {
             ..
         } = setup;
         let (running, stop) = watch::channel(false);
-        let admission = Admission::nobody();
+        let admission = Admission::closed();
         let reader = main_tree.reader();
         let index = places::index(&places, reader.clone(), &terms.config, &terms.rules);
         let wait_log = WaitLog::new(&session, &terms.config);

@@ -36,7 +36,7 @@ fn killed_at_every_record_it_goes_on_and_pays_nothing_twice() {
         wait_until(Duration::from_secs(20), || world.provider.is_idle().then_some(()));
         let report = run_cases(&world, &[]);
         assert_eq!(verdicts(&report, 0), ["passed", "passed", "passed"], "record {at}");
-        // The call that was under way may have been answered to no one.
+        // The call that was under way may have been answered and lost.
         let made = world.provider.requests().len();
         assert!(made == calls || made == calls + 1, "record {at}: {made} calls, {calls} without");
         assert_eq!(lines(&world), all, "record {at}");

@@ -61,7 +61,13 @@ fn a_perfect_a_half_right_and_a_wrong_model_are_told_apart() {
     let listed = world.deepseek(["eval", "list"]).run().stdout;
     assert!(listed.contains("3 cases") && listed.contains("deepseek-v4-pro"), "{listed}");
     let page = world.deepseek(["eval", "show", "--html"]).run().stdout;
-    for text in ["<!doctype html>", "Say the number two right", "falsch", "it is falsch"] {
+    for text in [
+        "<!doctype html>",
+        "Pass rate (95 % interval)",
+        "Say the number two right",
+        "falsch",
+        "it is falsch",
+    ] {
         assert!(page.contains(text), "{text}");
     }
     let id = document(&world.deepseek(["eval", "show", "--output", "json"]).run())["id"].clone();

@@ -164,7 +164,7 @@ impl Admission {
     }
 
     /// Returns a handle that admits no calls.
-    pub fn nobody() -> Self {
+    pub fn closed() -> Self {
         Self { slot: watch::channel(None).1, account: Scope::SESSION, timeout: Duration::ZERO }
     }
 

@@ -41,7 +41,7 @@ pub fn run(recording: Option<Arc<Recording>>) -> (Run, impl Fn() -> Vec<Event>) 
     let run = Run {
         terms,
         publisher,
-        admission: Admission::nobody(),
+        admission: Admission::closed(),
         model: Arc::new(NoModel),
         clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
         ids: Arc::new(CountingIds::default()),

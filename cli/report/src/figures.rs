@@ -15,12 +15,12 @@ pub(crate) fn percent(rate: Option<Interval>) -> String {
     format!("{value:.1} % ({low:.1} to {high:.1})")
 }
 
-/// Formats a difference of rates with its interval, if `different` cases have shown one.
-pub(crate) fn points(difference: Option<Interval>, different: usize) -> String {
-    let Some(difference) = difference else { return UNKNOWN.to_owned() };
-    if different == 0 {
-        return "none; no interval, because all results are equal".to_owned();
-    }
+/// Formats the difference of rates on this many cases, with its interval, if a case has shown one.
+pub(crate) fn points(difference: Option<Interval>, cases: u64) -> String {
+    let Some(difference) = difference else {
+        let none = "none; no interval, because all results are equal";
+        return if cases == 0 { UNKNOWN } else { none }.to_owned();
+    };
     let [value, low, high] = [difference.value, difference.low, difference.high].map(signed);
     format!("{value} points ({low} to {high})")
 }
@@ -66,7 +66,7 @@ pub(crate) fn prompt_tokens(used: &UsedTotals) -> [String; 2] {
 
 /// Returns all tokens of prompts and answers.
 pub(crate) const fn all_tokens(used: &UsedTotals) -> u64 {
-    used.new + used.cached + used.unknown + used.output
+    used.prompt() + used.output
 }
 
 /// Formats how many times the first amount the second one is.
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(percent(interval(0.667, 0.094, 0.992)), "66.7 % (9.4 to 99.2)");
         assert_eq!(points(interval(0.1, -0.042, 0.25), 4), "+10.0 points (-4.2 to +25.0)");
         assert_eq!(points(interval(0.0, -0.0004, 0.1), 2), "0.0 points (0.0 to +10.0)");
-        assert!(points(interval(0.0, 0.0, 0.0), 0).contains("no interval"));
+        assert!(points(None, 3).contains("no interval"));
         assert_eq!([0.21875, 1e-9, 1.0].map(probability), ["21.9 %", "less than 0.1 %", "100.0 %"]);
     }
 

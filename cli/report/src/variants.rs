@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use checks::wording::short_number;
-use eval::results::compare::{EvalReport, Pair, Sums, VariantSums};
+use eval::results::compare::{EvalReport, Pair, Sums};
 use eval::results::interval::rate;
-use eval::results::record::UsedTotals;
+use eval::results::record::{OwnVerdict, UsedTotals};
 use model::price::Usd;
 
 use crate::cases::case_link;
@@ -40,7 +40,7 @@ fn group_tables(report: &EvalReport) -> String {
     }
     let (mut rates, mut tables) = (Vec::new(), String::new());
     for group in groups {
-        let own = report.variants.iter().map(|it| sums_in(report, it, group));
+        let own = report.variants.iter().map(|it| it.groups.get(group));
         let own: Vec<Option<&Sums>> = own.collect();
         rates.push((escaped(group), own.iter().map(|sums| pass_rate(*sums)).collect()));
         let table = table(report, &escaped(group), own, Vec::new());
@@ -63,16 +63,6 @@ fn pass_rate(sums: Option<&Sums>) -> String {
     }
 }
 
-/// Returns the sums of a variant in a group. A variant that was judged in one group only has no sums by group.
-fn sums_in<'r>(report: &'r EvalReport, of: &'r VariantSums, group: &str) -> Option<&'r Sums> {
-    let has_result = |name: &str| {
-        let mut cases = report.cases.iter().filter(|judged| judged.case.group == group);
-        cases.any(|judged| judged.row(name).is_some_and(|row| !row.attempts.is_empty()))
-    };
-    let is_only = of.groups.is_empty() && has_result(&of.variant.name);
-    if is_only { Some(&of.sums) } else { of.groups.get(group) }
-}
-
 fn table(
     report: &EvalReport,
     caption: &str,
@@ -91,7 +81,8 @@ fn counted_of(sums: Option<&Sums>) -> Vec<(&'static str, String)> {
     let none = Sums::default();
     let sums = sums.unwrap_or(&none);
     let [new, cached] = prompt_tokens(&sums.used);
-    let how = |word: &str| sums.verified.get(word).copied().unwrap_or_default().to_string();
+    let how =
+        |claim: OwnVerdict| sums.verified.get(&claim).copied().unwrap_or_default().to_string();
     let wrong = match sums.wrongly_verified {
         0 => "0".to_owned(),
         wrong => format!("<span class=\"mark bad\">{wrong}</span>"),
@@ -104,12 +95,12 @@ fn counted_of(sums: Option<&Sums>) -> Vec<(&'static str, String)> {
         ("Cannot run", sums.cannot_run.to_string()),
         ("Pass rate (95 % interval)", pass_rate(Some(sums))),
         ("Delivered", sums.delivered.to_string()),
-        ("Delivered as proven", how("proven")),
-        ("Delivered as passed", how("passed")),
-        ("Delivered, not verified", how("not verified")),
-        ("Delivered without a change", how("no change")),
-        ("Not delivered", how("not delivered")),
-        ("End not known", how(UNKNOWN)),
+        ("Delivered as proven", how(OwnVerdict::Proven)),
+        ("Delivered as passed", how(OwnVerdict::Passed)),
+        ("Delivered, not verified", how(OwnVerdict::NotVerified)),
+        ("Delivered without a change", how(OwnVerdict::NoChange)),
+        ("Not delivered", how(OwnVerdict::NotDelivered)),
+        ("End not known", how(OwnVerdict::Unknown)),
         ("Wrongly verified", wrong),
         ("Answers refused", sums.refusals.to_string()),
         ("Model calls", sums.used.calls.to_string()),
@@ -183,7 +174,7 @@ fn compared(report: &EvalReport, pair: &Pair) -> Vec<(&'static str, String)> {
         ("Neither passed", neither.to_string()),
         (
             "Difference of the pass rates, second minus first (95 % interval)",
-            points(pair.difference, different),
+            points(pair.difference, *both_judged),
         ),
         ("Chance of such a difference if both are equally good", chance),
         ("Tokens, second against first", tokens),

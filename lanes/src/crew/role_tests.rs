@@ -145,7 +145,7 @@ async fn a_role_survives_a_caller_that_leaves() {
             _ = caller => panic!("{stage:?} was not held"),
             () = reached.notified() => {}
         }
-        // The select dropped the caller; nobody receives its answer.
+        // The select dropped the caller, so its answer is not received.
         release.notify_one();
         if stage == Stage::Commit {
             let second = roles.applier.apply(patch()).await;

@@ -15,13 +15,14 @@ use tools::blocking::on_a_thread;
 use tree::FileHash;
 
 use crate::eval_error::EvalError;
+use crate::results::guard::GuardReport;
 use crate::results::place::{below, file_name};
 use crate::results::record::AttemptResult;
 
 /// How often a directory is searched for a reply.
 const EVERY: Duration = Duration::from_millis(200);
 /// The name of the file with a recorded result.
-pub(crate) const RESULT: &str = "result.json";
+const RESULT: &str = "result.json";
 
 /// Where replies come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -265,6 +266,36 @@ fn recorded(dir: &Path) -> io::Result<BTreeMap<String, Vec<ScriptedReply>>> {
         }
     }
     Ok(all)
+}
+
+/// Reads the recorded results below `dir`, each with the id of its case: the path of its directory. Blocks.
+pub fn recorded_results(dir: &Path) -> io::Result<Vec<(String, AttemptResult)>> {
+    let mut found = Vec::new();
+    let mut open = vec![PathBuf::new()];
+    while let Some(below) = open.pop() {
+        for entry in fs::read_dir(dir.join(&below))? {
+            let entry = entry?;
+            let path = below.join(entry.file_name());
+            if entry.file_type()?.is_dir() {
+                open.push(path);
+            } else if entry.file_name() == RESULT {
+                let text = fs::read(entry.path())?;
+                found.push((below.display().to_string(), serde_json::from_slice(&text)?));
+            }
+        }
+    }
+    found.sort_by(|(a, _), (b, _)| a.cmp(b));
+    Ok(found)
+}
+
+/// Writes the results of now over the recorded ones in `dir`. Blocks.
+pub fn accept_results(dir: &Path, report: &GuardReport) -> io::Result<()> {
+    for case in &report.cases {
+        let Some(now) = &case.now else { continue };
+        let text = serde_json::to_string_pretty(now)?;
+        fs::write(dir.join(&case.case).join(RESULT), text + "\n")?;
+    }
+    Ok(())
 }
 
 fn role_of(request: &ReceivedRequest) -> String {

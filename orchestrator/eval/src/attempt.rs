@@ -16,9 +16,9 @@ use tools::blocking::on_a_thread;
 use crate::eval_error::EvalError;
 use crate::results::place::EvalPlace;
 use crate::results::record::{AttemptResult, EvalCase, TestVerdict, UsedTotals, Variant};
-use crate::scratch::hidden::CaseFiles;
 use crate::scratch::process::{EndedProgram, ProgramRun};
 use crate::scratch::repository::Scratch;
+use crate::scratch::trial::Trial;
 use crate::scratch::workshop::Workshop;
 
 /// The most characters of the tests' output that the next attempt is told.
@@ -161,25 +161,21 @@ impl Attempt<'_> {
         let file =
             |ending| place.attempt_file(&self.case.id, &self.variant.name, self.number, ending);
         let (diff, output) = (file("diff"), file("txt"));
-        let (scratch, case, at) = (self.scratch.clone(), self.case.clone(), diff.clone());
-        let top = workshop.source.top.clone();
-        let files = on_a_thread(move || {
+        let (scratch, at) = (self.scratch.clone(), diff);
+        on_a_thread(move || {
             // After a crash, the hidden tests may lie over the result already.
-            if !at.exists() {
-                let text = scratch.diff()?;
-                std::fs::write(&at, text).map_err(|error| EvalError::File { path: at, error })?;
+            if at.exists() {
+                return Ok(());
             }
-            CaseFiles::of_case(top.as_deref().unwrap_or(Path::new("")), &case)
-        });
-        let files = workshop.switched_on(self.case, files.await?);
+            let text = scratch.diff()?;
+            std::fs::write(&at, text).map_err(|error| EvalError::File { path: at, error })
+        })
+        .await?;
+        let files = workshop.files_of(self.case).await?;
         workshop.put_tests(self.scratch, files).await?;
         let trial = match &after.delivery {
             Some(Delivery::Failed { message, .. }) => {
-                let why = format!("the request failed: {message}");
-                crate::scratch::trial::Trial {
-                    verdict: TestVerdict::CannotRun(why),
-                    output: String::new(),
-                }
+                Trial::cannot_run(format!("the request failed: {message}"))
             }
             Some(_) | None => workshop.run_tests(self.commands, self.scratch).await,
         };
@@ -199,8 +195,7 @@ impl Attempt<'_> {
 
 fn sessions_in(home: &Path, workspace: &Path) -> SessionsSoFar {
     let history = History::find(home, workspace);
-    let none = UsedTotals { cost_nano_usd: Some(Usd::ZERO), ..UsedTotals::default() };
-    let mut so_far = SessionsSoFar { used: none, ..SessionsSoFar::default() };
+    let mut so_far = SessionsSoFar { used: UsedTotals::NOTHING, ..SessionsSoFar::default() };
     for session in history.homes.sessions() {
         let Ok(read) = history.story(session) else { continue };
         so_far.add(&read.value);

@@ -2,7 +2,7 @@
 //! budget. It can be killed at any point and continued.
 
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -33,9 +33,6 @@ use crate::scratch::hidden::CaseFiles;
 use crate::scratch::process::ProgramRun;
 use crate::scratch::workshop::{Workshop, workshop};
 use crate::setup::{EvalSetup, RunLimits};
-
-/// How long a build may take to say its version.
-const VERSION_LIMIT: Duration = Duration::from_secs(30);
 
 /// An evaluation that this process works on.
 #[derive(Debug)]
@@ -76,11 +73,6 @@ impl Evaluation {
     /// Returns the configuration.
     pub fn config(&self) -> &Config {
         &self.setup.config
-    }
-
-    /// Returns the most files that a commit may change to be a case.
-    pub fn max_files(&self) -> usize {
-        self.setup.config.eval.max_files
     }
 
     /// Returns its report; `None` if no cases have been drawn.
@@ -184,18 +176,9 @@ impl Evaluation {
 
     /// Draws exercises.
     pub async fn draw_exercises(&self, options: &ExerciseOptions) -> Result<(), EvalError> {
-        if self.report().is_some() {
-            return Ok(());
-        }
         let options = options.clone();
         let from = options.dir.display().to_string();
-        let drawn = on_a_thread(move || {
-            draw_exercises(&options, &mut |dirs: &mut Vec<PathBuf>| {
-                let order = seeded_order(options.seed, dirs.len());
-                *dirs = order.into_iter().filter_map(|at| dirs.get(at).cloned()).collect();
-            })
-        });
-        let drawn = drawn.await?;
+        let drawn = on_a_thread(move || draw_exercises(&options)).await?;
         self.drawn(from, drawn).await
     }
 
@@ -247,7 +230,7 @@ impl Evaluation {
             cwd: self.place.dir().to_owned(),
             vars: self.workshop.vars.clone(),
             shown: None,
-            limit: VERSION_LIMIT,
+            limit: Duration::from_secs(self.config().eval.version_seconds),
         };
         let refused =
             |why: String| EvalError::NotStarted { variant: program.display().to_string(), why };

@@ -147,7 +147,7 @@ impl Children {
                 lock(&self.open).remove(&number);
                 answers.insert(question, answer);
             }
-            // Nothing is claimed while others are waited for, so that nobody waits in a circle.
+            // Nothing is claimed while others are waited for, so that children do not wait for each other in a circle.
             for (child, waiting) in theirs {
                 waiting.ended().await;
                 open.push(child);

@@ -135,7 +135,7 @@ impl WriterSetup {
                     Err(error) => Err(not_written(&error)),
                 };
                 let result = made.map(|(extent, changes)| {
-                    // If the orchestrator is gone, nobody keeps account any more.
+                    // If the orchestrator is gone, no account is kept any more.
                     self.above.cast(Written { changes, put_aside }).ok();
                     extent
                 });

@@ -55,8 +55,8 @@ pub use sandbox::{Confined, Ends, Sandbox};
 pub use scratch::ScratchLayers;
 pub use secrets_and_caches::{Tree, TreeWrites};
 #[cfg(target_os = "linux")]
-pub use start::{pass_streams, unconfined, unconfined_elsewhere};
+pub use start::{pass_streams, unconfined};
 #[cfg(not(target_os = "linux"))]
-pub use unsupported::{helper, pass_streams, shut_in, unconfined, unconfined_elsewhere};
+pub use unsupported::{helper, pass_streams, shut_in, unconfined};
 #[cfg(not(target_os = "linux"))]
 pub use unsupported_scratch::ScratchLayers;

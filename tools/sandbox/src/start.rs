@@ -34,13 +34,9 @@ impl Ground {
 }
 
 /// Prepares a command that is not confined, but ends with this process, as does everything it starts; `None` if there is
-/// no helper: on other systems, and in programs that do not call [`helper()`](crate::helper()).
-pub fn unconfined(streams: CommandStreams) -> io::Result<Option<Confined>> {
-    unconfined_elsewhere(streams, None)
-}
-
-/// As [`unconfined`], for a program that sees directories at other paths.
-pub fn unconfined_elsewhere(
+/// no helper: on other systems, and in programs that do not call [`helper()`](crate::helper()). It sees the directories of `shown` at other
+/// paths.
+pub fn unconfined(
     streams: CommandStreams,
     shown: Option<ShownElsewhere>,
 ) -> io::Result<Option<Confined>> {

@@ -17,15 +17,7 @@ pub fn helper(_: impl Iterator<Item = OsString>) -> Option<ExitCode> {
 }
 
 /// Returns `None`: there is no helper.
-pub fn unconfined(_: CommandStreams) -> io::Result<Option<Confined>> {
-    Ok(None)
-}
-
-/// Returns `None`: there is no helper.
-pub fn unconfined_elsewhere(
-    _: CommandStreams,
-    _: Option<ShownElsewhere>,
-) -> io::Result<Option<Confined>> {
+pub fn unconfined(_: CommandStreams, _: Option<ShownElsewhere>) -> io::Result<Option<Confined>> {
     Ok(None)
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use sandbox::{
-    CommandStreams, Degree, Failure, Reported, ShownElsewhere, pass_streams, unconfined_elsewhere,
+    CommandStreams, Degree, Failure, Reported, ShownElsewhere, pass_streams, unconfined,
 };
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
@@ -89,7 +89,7 @@ pub async fn start_service_elsewhere(
     };
     let confined = match confined {
         Some(confined) => Some(confined),
-        None => unconfined_elsewhere(streams, shown)?,
+        None => unconfined(streams, shown)?,
     };
     let ((stdin, to), (from, stdout), (errors, stderr)) = (io::pipe()?, io::pipe()?, io::pipe()?);
     let mut process = process_of(words.to_vec(), confined.as_ref());

@@ -69,7 +69,7 @@ struct Known {
 
 impl OffDisk {
     /// Returns why the file at `path`, which is missing in the tree at `root`, is not on the disk; `None` if git does not
-    /// track it, or if somebody deleted it.
+    /// track it, or if it was deleted.
     pub(super) fn reason(&self, root: &Path, path: &RepoPath) -> Option<KeptOff> {
         let file = root.join(path.as_str());
         let (top, git_dir) = top_around(file.parent()?)?;

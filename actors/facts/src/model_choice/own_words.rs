@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn what_a_user_writes_stays_as_it_is() {
         let point = |n: usize| format!("{n}. move the parser to a crate of its own\n");
-        let prose = "This is a long description that somebody has wrapped by hand at a\n\
+        let prose = "This is a long description that its author wrapped by hand at a\n\
                      width of seventy, as one does in mails. Its sentences end where they\n\
                      end, most of them within a line. Some go on for two lines or three,\n\
                      and then stop.\n";

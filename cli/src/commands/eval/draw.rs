@@ -25,9 +25,9 @@ pub(super) struct DrawArgs {
     /// The commits to draw from, in the syntax of `git log`, for example v1.0..main.
     #[arg(value_name = "RANGE", default_value = "HEAD")]
     range: String,
-    /// Number of cases.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
-    count: usize,
+    /// Number of cases [default: eval.cases].
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    count: Option<usize>,
     /// The seed of the order in which commits are looked at.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -62,11 +62,11 @@ pub(super) async fn draw(site: &EvalSite<'_>, args: &DrawArgs) -> Result<(), Cli
     let evaluation = site.open(place.clone(), Some(workspace), args.check.clone()).await?;
     let options = DrawOptions {
         range: args.range.clone(),
-        count: args.count,
+        count: args.count.unwrap_or(evaluation.config().eval.cases),
         seed: args.seed,
         paths: args.path.clone(),
         grep: args.grep.clone(),
-        max_files: evaluation.max_files(),
+        max_files: evaluation.config().eval.max_files,
         issues: issues.transpose()?.unwrap_or_default(),
     };
     let output = site.global.output;

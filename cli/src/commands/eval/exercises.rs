@@ -25,9 +25,9 @@ pub(super) struct ExercisesArgs {
     /// The seed of the order in which they are drawn.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// How often a variant may try; from the second time on it is told what the tests printed.
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
-    tries: u32,
+    /// How often a variant may try; from the second time on it is told what the tests printed [default: eval.tries].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    tries: Option<u32>,
     /// Only check that the tests fail for the stub and pass for the reference; no model is called.
     #[arg(long)]
     only_check: bool,
@@ -38,14 +38,14 @@ pub(super) struct ExercisesArgs {
 /// Runs the command.
 pub(super) async fn exercises(site: &EvalSite<'_>, args: &ExercisesArgs) -> Result<(), CliError> {
     let dir = site.around.cwd.join(&args.dir);
+    let evaluation = site.open(site.fresh(), None, Vec::new()).await?;
     let options = ExerciseOptions {
         dir: dir.canonicalize().unwrap_or(dir),
         languages: args.language.clone(),
         count: args.count,
         seed: args.seed,
-        tries: args.tries,
+        tries: args.tries.unwrap_or(evaluation.config().eval.tries),
     };
-    let evaluation = site.open(site.fresh(), None, Vec::new()).await?;
     evaluation.draw_exercises(&options).await.map_err(|error| failed(&error))?;
     let checked = evaluation.check(args.work.parallel, &sink(site.global.output)).await;
     checked.map_err(|error| failed(&error))?;

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
-use eval::answers::{AnswerDesk, AnswersFrom};
-use eval::results::guard::{GuardReport, recorded_results};
+use eval::answers::{AnswerDesk, AnswersFrom, accept_results, recorded_results};
+use eval::results::guard::GuardReport;
 use eval::{ExerciseOptions, RunLimits};
 use front::error::{CliError, CliErrorKind};
 use serde_json::json;
@@ -49,13 +49,13 @@ pub(super) async fn guard(site: &EvalSite<'_>, args: &GuardArgs) -> Result<ExitC
     let evaluation = site.open(place.clone(), None, Vec::new()).await?;
     let options = ExerciseOptions { dir, languages: Vec::new(), count: None, seed: 1, tries: 1 };
     let progress = sink(site.global.output);
+    let program = match &args.program {
+        Some(program) => site.around.cwd.join(program),
+        None => Surroundings::program()?,
+    };
     let ran = async {
         evaluation.draw_exercises(&options).await?;
         evaluation.check(args.parallel, &progress).await?;
-        let program = match &args.program {
-            Some(program) => site.around.cwd.join(program),
-            None => Surroundings::program().unwrap_or_default(),
-        };
         let name = evaluation.enter(&program, Vec::new()).await?;
         let desk = AnswerDesk::new(
             answers.clone(),
@@ -68,10 +68,10 @@ pub(super) async fn guard(site: &EvalSite<'_>, args: &GuardArgs) -> Result<ExitC
     };
     ran.await.map_err(|error| failed(&error))?;
     let Some(report) = evaluation.report() else { return Ok(ExitCode::SUCCESS) };
-    let compared = GuardReport::of(recorded, &report);
+    let compared = GuardReport::of(recorded, &report, evaluation.config().eval.guard_growth);
     print(&compared, site.global.output);
     if args.accept {
-        compared.accept(&answers).map_err(|error| {
+        accept_results(&answers, &compared).map_err(|error| {
             CliError::new(CliErrorKind::NotDelivered, format!("cannot write the results: {error}"))
         })?;
     }

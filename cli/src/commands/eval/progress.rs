@@ -70,5 +70,9 @@ fn outcome(result: &AttemptResult) -> String {
     };
     let cost = result.used.cost_nano_usd;
     let cost = cost.map_or_else(|| "cost unknown".to_owned(), |cost| cost.to_string());
-    format!("{verdict}; {}, {}, {cost}", result.verified(), counted(result.used.calls, "call"))
+    format!(
+        "{verdict}; {}, {}, {cost}",
+        result.own_verdict().words(),
+        counted(result.used.calls, "call")
+    )
 }

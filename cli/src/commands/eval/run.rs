@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use eval::answers::{AnswerDesk, AnswersFrom};
 use eval::results::record::CaseOrigin;
-use eval::{EvalError, Evaluation, RunLimits};
+use eval::{Evaluation, RunLimits};
 use front::error::CliError;
 use model::price::Usd;
 
@@ -44,8 +44,7 @@ pub(super) struct EvalRunArgs {
 /// Runs the command.
 pub(super) async fn run(site: &EvalSite<'_>, args: &EvalRunArgs) -> Result<(), CliError> {
     let place = site.called(&args.id)?;
-    let report = place.report().ok().flatten();
-    let report = report.ok_or_else(|| failed(&EvalError::NotDrawn))?;
+    let report = EvalSite::report(&place)?;
     let is_of_commits = |origin: &CaseOrigin| matches!(origin, CaseOrigin::Commit { .. });
     let of_commits = report.cases.iter().any(|judged| is_of_commits(&judged.case.origin));
     let workspace = of_commits.then(|| PathBuf::from(&report.from));

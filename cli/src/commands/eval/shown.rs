@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use checks::wording::short_number;
 use clap::Args;
-use eval::list_evaluations;
 use eval::results::compare::{EvalReport, JudgedCase, Pair, Row, Sums, VariantSums};
 use eval::results::interval::Interval;
 use eval::results::record::{CaseGround, TestVerdict};
+use eval::{EvalPlace, list_evaluations};
 use front::error::{CliError, CliErrorKind};
 use serde_json::{Value, json};
 use tools::count::counted;
@@ -35,19 +35,13 @@ pub(super) struct ShowArgs {
 /// Runs `deepseek eval show`.
 pub(super) fn show(site: &EvalSite<'_>, args: &ShowArgs) -> Result<(), CliError> {
     let place = site.called(&args.id)?;
-    let unreadable = |why: String| {
-        let error = format!("cannot read the evaluation {}: {why}", short_id(place.id()));
-        CliError::new(CliErrorKind::NotDelivered, error)
-    };
-    let report = place.report().map_err(|error| unreadable(error.to_string()))?;
-    let report = report.ok_or_else(|| unreadable("no cases have been drawn".to_owned()))?;
-    let is_page = args.html;
-    if is_page && args.out.is_none() && site.around.stdout_is_terminal {
+    let report = EvalSite::report(&place)?;
+    if args.html && args.out.is_none() && site.around.stdout_is_terminal {
         let error = "a page is for a browser, not for the terminal";
         return Err(CliError::new(CliErrorKind::Usage, error)
             .hint("`deepseek eval show --html --out results.html` writes it to a file"));
     }
-    let text = if is_page {
+    let text = if args.html {
         let sources = report::EvalPageSources {
             diff: &|case, variant, attempt| place.diff(case, variant, attempt),
             tests: &|case, variant, attempt| place.tests(case, variant, attempt),
@@ -88,7 +82,11 @@ pub(super) fn as_json(report: &EvalReport) -> Value {
 /// Runs `deepseek eval list`.
 pub(super) fn list(site: &EvalSite<'_>) {
     let all = list_evaluations(&site.state);
-    let reports = all.iter().filter_map(|place| place.report().ok().flatten());
+    let told = |place: &EvalPlace| {
+        let report = EvalSite::report(place);
+        report.map_err(|error| render::warn(&format!("warning: {error}"))).ok()
+    };
+    let reports = all.iter().filter_map(told);
     if site.global.output != OutputFormat::Text {
         let all: Vec<Value> = reports
             .map(|it| json!({"id": it.id, "at": it.at, "from": it.from, "cases": it.cases.len(), "variants": it.variants.iter().map(|it| &it.variant.name).collect::<Vec<_>>()}))
@@ -175,7 +173,7 @@ fn variant_lines(variant: &VariantSums) -> Vec<String> {
         String::new()
     };
     let verified: Vec<String> =
-        sums.verified.iter().map(|(how, count)| format!("{count} {how}")).collect();
+        sums.verified.iter().map(|(claim, count)| format!("{count} {}", claim.words())).collect();
     let wrong = match sums.wrongly_verified {
         0 => String::new(),
         wrong => format!(" · {wrong} verified although the hidden tests fail"),

@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use config::Settings;
+use eval::results::compare::EvalReport;
 use eval::{EvalError, EvalPlace, EvalSetup, Evaluation, ScratchPrograms};
 use front::error::{CliError, CliErrorKind};
 use sandbox::{ConfinementLevel, Degree};
 use shell::{CommandConfinement, RunOptions};
 use tools::blocking::on_a_thread;
 use tools::clock::{IdSource as _, RandomIds, SystemClock};
+use tools::ids::short_id;
 
 use crate::commands::sandbox::{fence, options_in};
 use crate::flags::Global;
@@ -51,6 +53,15 @@ impl<'s> EvalSite<'s> {
                     .hint("use more characters, or the end of the id"))
             }
         }
+    }
+
+    /// Reads the report of an evaluation.
+    pub(super) fn report(place: &EvalPlace) -> Result<EvalReport, CliError> {
+        let report = place.report().map_err(|error| {
+            let error = format!("cannot read the evaluation {}: {error}", short_id(place.id()));
+            CliError::new(CliErrorKind::NotDelivered, error)
+        })?;
+        report.ok_or_else(|| failed(&EvalError::NotDrawn))
     }
 
     /// Opens or creates an evaluation; `workspace` is `None` for exercises.

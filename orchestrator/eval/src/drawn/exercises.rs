@@ -1,17 +1,17 @@
 //! Exercises in the layout of the polyglot benchmark: `LANGUAGE/exercises/practice/NAME`, each with `.meta/config.json`, which
 //! names the files of the solution, the tests and the reference.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use tools::clock::seeded_order;
 
 use crate::eval_error::EvalError;
 use crate::results::record::{CaseOrigin, EvalCase, LeftOutCase};
 
 /// Directories of an exercise that tell the solution.
-const OF_THE_SOLUTION: [&str; 2] = [".meta", ".approaches"];
+pub(crate) const OF_THE_SOLUTION: [&str; 2] = [".meta", ".approaches"];
 
 /// Which exercises are drawn.
 #[derive(Debug, Clone)]
@@ -42,15 +42,9 @@ struct MetaFiles {
     example: Vec<String>,
 }
 
-/// Returns true for an entry of an exercise that tells the solution.
-pub(crate) fn is_of_the_solution(name: &OsStr) -> bool {
-    OF_THE_SOLUTION.iter().any(|it| name == *it)
-}
-
 /// Reads the exercises that are drawn. Blocks.
 pub(crate) fn draw_exercises(
     options: &ExerciseOptions,
-    shuffle: &mut dyn FnMut(&mut Vec<PathBuf>),
 ) -> Result<(Vec<EvalCase>, Vec<LeftOutCase>, usize), EvalError> {
     let mut dirs = Vec::new();
     for language in sorted(&options.dir)? {
@@ -66,7 +60,8 @@ pub(crate) fn draw_exercises(
         return Err(EvalError::Exercise { dir: options.dir.clone(), why });
     }
     if options.count.is_some() {
-        shuffle(&mut dirs);
+        let order = seeded_order(options.seed, dirs.len());
+        dirs = order.into_iter().filter_map(|at| dirs.get(at).cloned()).collect();
     }
     let (mut cases, mut left_out, mut not_looked_at) = (Vec::new(), Vec::new(), 0);
     for dir in dirs {

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use crate::results::interval::{Interval, chance, paired_difference, rate};
 use crate::results::record::{
-    AttemptResult, CaseGround, Drawn, EvalCase, EvalRecord, LeftOutCase, TestVerdict, UsedTotals,
-    Variant,
+    AttemptResult, CaseGround, Drawn, EvalCase, EvalRecord, LeftOutCase, OwnVerdict, TestVerdict,
+    UsedTotals, Variant,
 };
 
 /// An evaluation, as far as it is recorded.
@@ -71,7 +71,7 @@ pub struct Sums {
     /// Cases in which the variant delivered.
     pub delivered: u64,
     /// Cases by how far the variant itself verified its change.
-    pub verified: BTreeMap<&'static str, u64>,
+    pub verified: BTreeMap<OwnVerdict, u64>,
     /// Delivered as proven or passed, although the hidden tests fail.
     pub wrongly_verified: u64,
     /// Refused answers.
@@ -206,9 +206,7 @@ impl Row {
 
     /// Returns what all attempts used.
     pub fn used(&self) -> UsedTotals {
-        let none =
-            UsedTotals { cost_nano_usd: Some(model::price::Usd::ZERO), ..UsedTotals::default() };
-        self.attempts.iter().fold(none, |sum, attempt| sum.with(attempt.used))
+        self.attempts.iter().fold(UsedTotals::NOTHING, |sum, attempt| sum.with(attempt.used))
     }
 
     /// Returns how long all attempts took, in milliseconds.
@@ -237,9 +235,7 @@ fn sums_of(variant: &Variant, cases: &[JudgedCase]) -> VariantSums {
 
 impl Sums {
     fn none() -> Self {
-        let used =
-            UsedTotals { cost_nano_usd: Some(model::price::Usd::ZERO), ..UsedTotals::default() };
-        Self { used, ..Self::default() }
+        Self { used: UsedTotals::NOTHING, ..Self::default() }
     }
 
     fn add(&mut self, row: &Row) {
@@ -252,12 +248,12 @@ impl Sums {
             }
             TestVerdict::Failed(_) => {
                 self.failed += 1;
-                self.wrongly_verified += u64::from(matches!(last.verified(), "proven" | "passed"));
+                self.wrongly_verified += u64::from(last.own_verdict().is_of_a_working_change());
             }
             TestVerdict::CannotRun(_) => self.cannot_run += 1,
         }
         self.delivered += u64::from(last.is_delivered());
-        *self.verified.entry(last.verified()).or_default() += 1;
+        *self.verified.entry(last.own_verdict()).or_default() += 1;
         self.refusals += row.attempts.iter().map(|attempt| attempt.refusals).sum::<u64>();
         self.used = self.used.with(row.used());
         self.elapsed_ms += row.elapsed_ms();
@@ -274,7 +270,6 @@ fn is_passed(row: &Row) -> Option<bool> {
 }
 
 fn pair(first: &str, second: &str, cases: &[JudgedCase]) -> Pair {
-    let none = Sums::none().used;
     let mut pair = Pair {
         first: first.to_owned(),
         second: second.to_owned(),
@@ -284,8 +279,8 @@ fn pair(first: &str, second: &str, cases: &[JudgedCase]) -> Pair {
         only_second: Vec::new(),
         difference: None,
         chance: 1.0,
-        used_by_first: none,
-        used_by_second: none,
+        used_by_first: UsedTotals::NOTHING,
+        used_by_second: UsedTotals::NOTHING,
     };
     for judged in cases {
         let (Some(a), Some(b)) = (judged.row(first), judged.row(second)) else { continue };

@@ -194,6 +194,15 @@ pub struct UsedTotals {
 }
 
 impl UsedTotals {
+    /// Nothing, whose cost is known.
+    pub const NOTHING: Self =
+        Self { calls: 0, new: 0, cached: 0, unknown: 0, output: 0, cost_nano_usd: Some(Usd::ZERO) };
+
+    /// Returns all prompt tokens.
+    pub const fn prompt(&self) -> u64 {
+        self.new + self.cached + self.unknown
+    }
+
     /// Adds what another attempt used.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
@@ -207,9 +216,7 @@ impl UsedTotals {
             cost_nano_usd: cost.map(|(a, b)| a + b),
         }
     }
-}
 
-impl UsedTotals {
     /// Subtracts what an earlier attempt used.
     #[must_use]
     pub fn without(self, earlier: Self) -> Self {
@@ -231,15 +238,69 @@ impl AttemptResult {
         matches!(self.delivery, Some(Delivery::Delivered { .. }))
     }
 
-    /// Returns how far the variant itself verified its change, in a word.
-    pub fn verified(&self) -> &'static str {
+    /// Returns how far the variant itself verified its change.
+    pub const fn own_verdict(&self) -> OwnVerdict {
         match &self.delivery {
-            Some(Delivery::Delivered { verified: Verified::Proven }) => "proven",
-            Some(Delivery::Delivered { verified: Verified::Passed }) => "passed",
-            Some(Delivery::Delivered { verified: Verified::Unverified(_) }) => "not verified",
-            Some(Delivery::Delivered { verified: Verified::NotNeeded }) => "no change",
-            Some(_) => "not delivered",
-            None => "unknown",
+            Some(Delivery::Delivered { verified: Verified::Proven }) => OwnVerdict::Proven,
+            Some(Delivery::Delivered { verified: Verified::Passed }) => OwnVerdict::Passed,
+            Some(Delivery::Delivered { verified: Verified::Unverified(_) }) => {
+                OwnVerdict::NotVerified
+            }
+            Some(Delivery::Delivered { verified: Verified::NotNeeded }) => OwnVerdict::NoChange,
+            Some(_) => OwnVerdict::NotDelivered,
+            None => OwnVerdict::Unknown,
+        }
+    }
+}
+
+/// How far a variant says that it verified its change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum OwnVerdict {
+    /// A check failed without the change and passes with it.
+    #[serde(rename = "proven")]
+    Proven,
+    /// Every check passed.
+    #[serde(rename = "passed")]
+    Passed,
+    /// Nothing shows that the change works.
+    #[serde(rename = "not verified")]
+    NotVerified,
+    /// It delivered without a change.
+    #[serde(rename = "no change")]
+    NoChange,
+    /// It delivered nothing.
+    #[serde(rename = "not delivered")]
+    NotDelivered,
+    /// Its session does not tell.
+    #[serde(rename = "unknown")]
+    Unknown,
+}
+
+impl OwnVerdict {
+    /// Returns it in words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Proven => "proven",
+            Self::Passed => "passed",
+            Self::NotVerified => "not verified",
+            Self::NoChange => "no change",
+            Self::NotDelivered => "not delivered",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Returns true if the hidden tests should pass if it is right.
+    pub const fn is_of_a_working_change(self) -> bool {
+        matches!(self, Self::Proven | Self::Passed)
+    }
+
+    /// Returns a larger number for a stronger claim; equal numbers for those that say nothing of a change.
+    pub const fn strength(self) -> u8 {
+        match self {
+            Self::Proven => 3,
+            Self::Passed => 2,
+            Self::NotVerified => 1,
+            Self::NoChange | Self::NotDelivered | Self::Unknown => 0,
         }
     }
 }

@@ -4,14 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tools::blocking::on_a_thread;
-use tree::{FileThen, put};
 
 use crate::eval_error::EvalError;
 use crate::results::record::{CaseGround, EvalCase, TestVerdict};
 use crate::scratch::hidden::CaseFiles;
 use crate::scratch::later::later_versions;
 use crate::scratch::repository::{Carried, Scratch};
-use crate::scratch::trial::{MISSING, Trial, commands_for, run_tests};
+use crate::scratch::trial::commands_for;
 use crate::scratch::workshop::Workshop;
 
 /// How often each side must have the same result.
@@ -23,15 +22,11 @@ pub(crate) async fn check_case(
     case: &EvalCase,
     dir: &Path,
 ) -> Result<CaseGround, EvalError> {
-    let made = {
+    let (scratch, carried) = {
         let (case, source, dir) = (case.clone(), workshop.source.clone(), dir.to_owned());
-        on_a_thread(move || {
-            let (scratch, carried) = Scratch::make(&case, &source, &dir)?;
-            let files = CaseFiles::of_case(source.top.as_deref().unwrap_or(Path::new("")), &case)?;
-            Ok::<_, EvalError>((scratch, carried, files))
-        })
+        on_a_thread(move || Scratch::make(&case, &source, &dir)).await?
     };
-    let (scratch, carried, files) = made.await?;
+    let files = workshop.files_of(case).await?;
     let ground = if let Some(why) = cannot_be_seen(workshop, &scratch, &carried) {
         CaseGround::CannotRun { why }
     } else {
@@ -85,7 +80,7 @@ async fn try_both(
         let why = match trial.verdict {
             TestVerdict::Passed => continue,
             TestVerdict::CannotRun(why) => CaseGround::CannotRun { why },
-            TestVerdict::Failed(why) if why.starts_with(MISSING) => CaseGround::CannotRun { why },
+            TestVerdict::Failed(why) if trial.missing.is_some() => CaseGround::CannotRun { why },
             TestVerdict::Failed(why) => {
                 CaseGround::NoCase { why: format!("the tests fail with the reference: {why}") }
             }
@@ -126,34 +121,4 @@ async fn with_notes(
     let (top, seen) = (scratch.top.display().to_string(), scratch.seen.display().to_string());
     notes.extend(later.into_iter().map(|note| note.replace(&top, &seen)));
     CaseGround::Holds { commands, notes }
-}
-
-impl Workshop {
-    /// Gives files of a scratch tree other states.
-    pub(crate) async fn put(
-        &self,
-        scratch: &Scratch,
-        files: Vec<FileThen>,
-    ) -> Result<(), EvalError> {
-        let top = scratch.top.clone();
-        let error = |error| EvalError::File { path: scratch.top.clone(), error };
-        on_a_thread(move || put(&top, &files)).await.map_err(error)
-    }
-
-    /// Puts hidden tests over a scratch tree.
-    pub(crate) async fn put_tests(
-        &self,
-        scratch: &Scratch,
-        files: CaseFiles,
-    ) -> Result<(), EvalError> {
-        let top = scratch.top.clone();
-        on_a_thread(move || files.put_tests(&top)).await
-    }
-
-    /// Runs commands in a scratch tree.
-    pub(crate) async fn run_tests(&self, commands: &[String], scratch: &Scratch) -> Trial {
-        let mut options = (self.programs.command_options)(&scratch.top, &scratch.seen);
-        options.cwd = scratch.workspace();
-        run_tests(commands, &options, &self.config).await
-    }
 }

@@ -4,10 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use checks::proof::{Tested, tested, with_tests_of};
-use tree::{Change, CommittedTree, Entry, FileMode, FileState, FileThen, ReadTree, RepoPath};
-use tree::{TreeError, UserRepository, put};
+use tree::{
+    Change, CommittedTree, Entry, FileMode, FileState, FileThen, PathError, ReadTree, RepoPath,
+    TreeError, UserRepository, put,
+};
 
-use crate::drawn::commits::Commit;
+use crate::drawn::commits::{Commit, commits};
 use crate::eval_error::EvalError;
 use crate::results::record::{CaseOrigin, EvalCase};
 
@@ -69,44 +71,35 @@ impl CaseFiles {
             CaseOrigin::Commit { id, .. } => {
                 let user = UserRepository::around(top)
                     .ok_or_else(|| EvalError::NoCommit { id: id.clone() })?;
-                let commit = crate::drawn::commits::commits(top, &format!("{id}^!"))?;
+                let commit = commits(top, &format!("{id}^!"))?;
                 let commit =
                     commit.first().ok_or_else(|| EvalError::NoCommit { id: id.clone() })?;
                 Self::of_commit(&user, commit)
             }
             CaseOrigin::Exercise { dir, solution, example } => {
-                let dir = Path::new(dir);
-                let read = |path: &str, from: &str| -> Result<FileThen, EvalError> {
-                    let file = dir.join(from);
-                    let bytes = fs::read(&file)
-                        .map_err(|error| EvalError::File { path: file.clone(), error })?;
-                    let path = RepoPath::parse(path).map_err(|error| EvalError::Exercise {
-                        dir: dir.to_owned(),
-                        why: error.to_string(),
-                    })?;
-                    Ok((path, Some(FileState { bytes: bytes.into(), mode: FileMode::Regular })))
+                let read = |path: &String, from: &String| read_file(Path::new(dir), path, from);
+                let own = |paths: &[String]| -> Result<Vec<FileThen>, EvalError> {
+                    paths.iter().map(|path| read(path, path)).collect()
                 };
-                let all = |pairs: Vec<(&str, &str)>| {
-                    pairs
-                        .into_iter()
-                        .map(|(path, from)| read(path, from))
-                        .collect::<Result<Vec<_>, _>>()
-                };
-                let own = |paths: &'_ [String]| {
-                    paths.iter().map(|it| (it.clone(), it.clone())).collect::<Vec<_>>()
-                };
-                let tests = own(&case.tests);
-                let before = own(solution);
                 let referenced = solution.iter().zip(example);
                 Ok(Self {
-                    tests: all(tests.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect())?,
+                    tests: own(&case.tests)?,
                     inside: Vec::new(),
-                    after: all(referenced
-                        .map(|(path, from)| (path.as_str(), from.as_str()))
-                        .collect())?,
-                    before: all(before.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect())?,
+                    after: referenced
+                        .map(|(path, from)| read(path, from))
+                        .collect::<Result<_, _>>()?,
+                    before: own(solution)?,
                 })
             }
+        }
+    }
+
+    /// Replaces texts by which tests are switched off.
+    pub(crate) fn switch_on(&mut self, switched_off: &[[String; 2]]) {
+        for file in self.tests.iter_mut().filter_map(|(_, state)| state.as_mut()) {
+            let Ok(text) = String::from_utf8(file.bytes.to_vec()) else { continue };
+            let on = |text: String, [off, on]: &[String; 2]| text.replace(off.as_str(), on);
+            file.bytes = switched_off.iter().fold(text, on).into();
         }
     }
 
@@ -130,4 +123,14 @@ impl CaseFiles {
         }
         Ok(())
     }
+}
+
+/// Reads the file `from` of an exercise, as the state of the file at `path`.
+fn read_file(dir: &Path, path: &str, from: &str) -> Result<FileThen, EvalError> {
+    let file = dir.join(from);
+    let bytes = fs::read(&file).map_err(|error| EvalError::File { path: file, error })?;
+    let unusable =
+        |error: PathError| EvalError::Exercise { dir: dir.to_owned(), why: error.to_string() };
+    let path = RepoPath::parse(path).map_err(unusable)?;
+    Ok((path, Some(FileState { bytes: bytes.into(), mode: FileMode::Regular })))
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use tree::{copy_directory, remove_tree};
 
 use crate::drawn::commits::git;
-use crate::drawn::exercises::is_of_the_solution;
+use crate::drawn::exercises::OF_THE_SOLUTION;
 use crate::eval_error::EvalError;
 use crate::results::record::{CaseOrigin, EvalCase};
 
@@ -81,7 +81,7 @@ impl Scratch {
             }
             (CaseOrigin::Exercise { dir: exercise, .. }, _) => {
                 let exercise = Path::new(exercise);
-                copy_exercise(exercise, top).map_err(file)?;
+                copy_exercise(exercise, top, source)?;
                 begin(top)?;
                 git(top, &["add", "--all", "--force"])?;
                 commit(top, "The exercise")?;
@@ -213,20 +213,11 @@ fn has_interpreter(dir: &Path) -> bool {
 }
 
 /// Copies an exercise without its reference solution.
-fn copy_exercise(from: &Path, to: &Path) -> io::Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let (name, kind) = (entry.file_name(), entry.file_type()?);
-        if is_of_the_solution(&name) {
-            continue;
-        }
-        let target = to.join(&name);
-        if kind.is_dir() {
-            copy_exercise(&entry.path(), &target)?;
-        } else if kind.is_file() {
-            fs::copy(entry.path(), target)?;
-        }
+fn copy_exercise(from: &Path, to: &Path, source: &ScratchSource) -> Result<(), EvalError> {
+    let file = |error| EvalError::File { path: from.to_owned(), error };
+    if !copy_directory(from, to, source.max_bytes).map_err(file)? {
+        let why = "it is too large to be copied".to_owned();
+        return Err(EvalError::Exercise { dir: from.to_owned(), why });
     }
-    Ok(())
+    OF_THE_SOLUTION.iter().try_for_each(|name| remove_tree(&to.join(name))).map_err(file)
 }

@@ -18,15 +18,21 @@ const MAX_BYTES: u64 = 1 << 20;
 /// Maximum number of names in a directory.
 const MAX_NAMES: usize = 10_000;
 
-/// How the reason begins if something that the tests need is missing.
-pub(crate) const MISSING: &str = "missing: ";
-
 /// What running hidden tests has shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Trial {
     pub(crate) verdict: TestVerdict,
+    /// What the tests need and is not there, such as a package. That may be the fault of the change, unless it is the reference.
+    pub(crate) missing: Option<String>,
     /// The commands with what they printed.
     pub(crate) output: String,
+}
+
+impl Trial {
+    /// Creates the trial of tests that could not run.
+    pub(crate) const fn cannot_run(why: String) -> Self {
+        Self { verdict: TestVerdict::CannotRun(why), missing: None, output: String::new() }
+    }
 }
 
 /// Returns the commands that run tests in a workspace. Blocks.
@@ -44,11 +50,10 @@ pub(crate) fn commands_for(workspace: &Path, tests: &[String], config: &Config) 
 
 /// Runs commands until one does not pass.
 pub(crate) async fn run_tests(commands: &[String], options: &RunOptions, config: &Config) -> Trial {
-    let mut trial = Trial { verdict: TestVerdict::Passed, output: String::new() };
     if commands.is_empty() {
-        trial.verdict =
-            TestVerdict::CannotRun("no command is known that runs its tests".to_owned());
+        return Trial::cannot_run("no command is known that runs its tests".to_owned());
     }
+    let mut trial = Trial { verdict: TestVerdict::Passed, missing: None, output: String::new() };
     for command in commands {
         let line = match CommandLine::parse(command) {
             Ok(line) => line,
@@ -69,6 +74,7 @@ pub(crate) async fn run_tests(commands: &[String], options: &RunOptions, config:
         let text = plain_text(&outcome.output.text());
         trial.output.push_str(&format!("$ {command}\n{}\n[{}]\n", text.trim_end(), check.exit));
         trial.verdict = verdict(&check);
+        trial.missing = check.missing.and_then(|missing| missing.name);
         if trial.verdict != TestVerdict::Passed {
             break;
         }
@@ -76,11 +82,8 @@ pub(crate) async fn run_tests(commands: &[String], options: &RunOptions, config:
     trial
 }
 
-/// Returns what a check says about the tests that it ran. That something is missing, such as a module, may be the fault of
-/// the change; the reference has shown that the tests can run.
+/// Returns what a check says about the tests that it ran.
 fn verdict(check: &Check) -> TestVerdict {
-    let first = || check.exact.iter().next().map(|error| error.message.clone());
-    let why = || first().unwrap_or_else(|| check.exit.clone());
     let walls = check.missing.as_ref().is_some_and(|it| it.kind == MissingKind::Walls);
     match check.outcome {
         CheckOutcome::Passed => TestVerdict::Passed,
@@ -95,11 +98,11 @@ fn verdict(check: &Check) -> TestVerdict {
         | CheckOutcome::Environment
         | CheckOutcome::PreExisting
         | CheckOutcome::Flaky => {
-            let missing = check
-                .missing
-                .as_ref()
-                .and_then(|it| Some(format!("{MISSING}{}", it.name.as_ref()?)));
-            TestVerdict::Failed(missing.unwrap_or_else(why))
+            let missing = check.missing.as_ref().and_then(|missing| missing.name.as_ref());
+            let missing = missing.map(|name| format!("missing: {name}"));
+            let first = || check.exact.iter().next().map(|error| error.message.clone());
+            let why = missing.or_else(first).unwrap_or_else(|| check.exit.clone());
+            TestVerdict::Failed(why)
         }
     }
 }

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use config::Config;
 use tools::blocking::on_a_thread;
 use tools::clock::Clock;
-use tree::{FileState, UserRepository, remove_tree};
+use tree::{FileThen, UserRepository, put, remove_tree};
 
 use crate::eval_error::EvalError;
 use crate::results::record::EvalCase;
 use crate::scratch::hidden::CaseFiles;
 use crate::scratch::repository::{Scratch, ScratchSource};
+use crate::scratch::trial::{Trial, run_tests};
 use crate::setup::{EvalSetup, ScratchPrograms};
 
 /// What work on cases needs.
@@ -85,18 +86,42 @@ impl Workshop {
         self.config.eval.exercises.get(&case.group)?.run.clone()
     }
 
-    /// Returns the files of a case with all tests switched on.
-    pub(crate) fn switched_on(&self, case: &EvalCase, mut files: CaseFiles) -> CaseFiles {
-        let Some(language) = self.config.eval.exercises.get(&case.group) else { return files };
-        for (_, state) in &mut files.tests {
-            let Some(file) = state else { continue };
-            let Ok(mut text) = String::from_utf8(file.bytes.to_vec()) else { continue };
-            for [off, on] in &language.switched_off {
-                text = text.replace(off.as_str(), on);
-            }
-            *file = FileState { bytes: text.into(), mode: file.mode };
+    /// Reads the files of a case, with all its tests switched on.
+    pub(crate) async fn files_of(&self, case: &EvalCase) -> Result<CaseFiles, EvalError> {
+        let (top, of) = (self.source.top.clone().unwrap_or_default(), case.clone());
+        let mut files = on_a_thread(move || CaseFiles::of_case(&top, &of)).await?;
+        if let Some(language) = self.config.eval.exercises.get(&case.group) {
+            files.switch_on(&language.switched_off);
         }
-        files
+        Ok(files)
+    }
+
+    /// Gives files of a scratch tree other states.
+    pub(crate) async fn put(
+        &self,
+        scratch: &Scratch,
+        files: Vec<FileThen>,
+    ) -> Result<(), EvalError> {
+        let top = scratch.top.clone();
+        let error = |error| EvalError::File { path: scratch.top.clone(), error };
+        on_a_thread(move || put(&top, &files)).await.map_err(error)
+    }
+
+    /// Puts hidden tests over a scratch tree.
+    pub(crate) async fn put_tests(
+        &self,
+        scratch: &Scratch,
+        files: CaseFiles,
+    ) -> Result<(), EvalError> {
+        let top = scratch.top.clone();
+        on_a_thread(move || files.put_tests(&top)).await
+    }
+
+    /// Runs commands in a scratch tree.
+    pub(crate) async fn run_tests(&self, commands: &[String], scratch: &Scratch) -> Trial {
+        let mut options = (self.programs.command_options)(&scratch.top, &scratch.seen);
+        options.cwd = scratch.workspace();
+        run_tests(commands, &options, &self.config).await
     }
 
     /// Removes a directory.
