@@ -27,7 +27,7 @@ exit 0
 fn project() -> Project {
     let (name, wrong, right) = WORDS[0];
     let project = Project::without_git(&[("README.md", "Numbers.\n"), ("tests/look.sh", LOOK)]);
-    project.write(".gitignore", "build/\n.venv/\n");
+    project.write(".gitignore", "build/\n");
     project.write(&format!("src/{name}.sh"), format!("{wrong}\n"));
     project.write("tests/all.sh", "for test in tests/test_*.sh; do sh \"$test\" || exit 1; done\n");
     project.write("tests/test_readme.sh", "grep -q Numbers README.md\n");

@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use tree::{copy_directory, remove_tree};
@@ -165,10 +165,10 @@ fn without_future(user: &Path, id: &str, top: &Path) -> Result<(), EvalError> {
     Ok(())
 }
 
-/// Copies the directories with installed packages that git ignores in the user's tree. Other ignored files may be built
-/// from later commits.
+/// Copies the directories with installed packages that git does not track in the user's tree, and lets git ignore them.
+/// Other untracked files may be built from later commits.
 fn carry(user: &Path, top: &Path, source: &ScratchSource) -> io::Result<Carried> {
-    let words = ["ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z"];
+    let words = ["ls-files", "--others", "--directory", "-z"];
     let listed = git(user, &words).unwrap_or_default();
     let listed = String::from_utf8_lossy(&listed).into_owned();
     let mut carried = Carried::default();
@@ -187,6 +187,7 @@ fn carry(user: &Path, top: &Path, source: &ScratchSource) -> io::Result<Carried>
             carried.left.push(PathBuf::from(name));
         }
     }
+    ignore(top, &carried.environments)?;
     Ok(carried)
 }
 
@@ -194,17 +195,23 @@ fn carry(user: &Path, top: &Path, source: &ScratchSource) -> io::Result<Carried>
 fn carry_of_language(exercise: &Path, top: &Path, source: &ScratchSource) -> io::Result<Carried> {
     let mut carried = Carried::default();
     let Some(language) = exercise.ancestors().nth(3) else { return Ok(carried) };
-    let mut ignored = String::new();
     for name in &source.package_dirs {
         let (from, to) = (language.join(name), top.join(name));
         if from.is_dir() && !to.exists() && copy_directory(&from, &to, source.max_bytes)? {
-            ignored.push_str(&format!("/{name}/\n"));
             carried.environments.push(PathBuf::from(name));
         }
     }
-    fs::create_dir_all(top.join(".git/info"))?;
-    fs::write(top.join(".git/info/exclude"), ignored)?;
+    ignore(top, &carried.environments)?;
     Ok(carried)
+}
+
+/// Lets git ignore directories of a scratch repository.
+fn ignore(top: &Path, dirs: &[PathBuf]) -> io::Result<()> {
+    let info = top.join(".git/info");
+    fs::create_dir_all(&info)?;
+    let mut excluded =
+        fs::OpenOptions::new().append(true).create(true).open(info.join("exclude"))?;
+    dirs.iter().try_for_each(|dir| writeln!(excluded, "\n/{}/", dir.display()))
 }
 
 /// Returns true for an environment of Python or conda, by what each has in it.
