@@ -27,14 +27,22 @@ pub(crate) fn numbers(header: &[u8]) -> Option<Numbers> {
     Some(Numbers { old, old_count, new, new_count })
 }
 
+/// Reads a hunk header that has only the number of its first line, as in `@@ -12 @@`.
+pub(crate) fn first_line(header: &[u8]) -> Option<usize> {
+    let (text, _) = std::str::from_utf8(header.strip_prefix(b"@@")?).ok()?.split_once("@@")?;
+    let text = text.trim();
+    number(text.strip_prefix('-').unwrap_or(text))
+}
+
 /// Returns the text of a hunk header besides the numbers: the line of the file that git puts there, such as a function.
 pub(crate) fn heading(header: &[u8]) -> Option<&[u8]> {
     let rest = header.strip_prefix(b"@@")?;
-    let text = match (numbers(header), memchr::memmem::find(rest, b"@@")) {
-        (Some(_), Some(at)) => rest.get(at + 2..)?,
-        (None, Some(at)) => rest.get(..at)?,
-        (Some(_), None) => return None,
-        (None, None) => rest,
+    let is_numbered = numbers(header).is_some() || first_line(header).is_some();
+    let text = match (is_numbered, memchr::memmem::find(rest, b"@@")) {
+        (true, Some(at)) => rest.get(at + 2..)?,
+        (false, Some(at)) => rest.get(..at)?,
+        (true, None) => return None,
+        (false, None) => rest,
     };
     let text = text.trim_ascii();
     let is_text = text.iter().any(u8::is_ascii_alphabetic) && !text.starts_with(b"-");
@@ -173,6 +181,8 @@ mod tests {
             ("@@ fn a() @@", Some("fn a()")),
             ("@@ class A:", Some("class A:")),
             ("@@ -1,2 +1,2 @@", None),
+            ("@@ -12 @@ fn a()", Some("fn a()")),
+            ("@@ 12 @@", None),
             ("@@ -1,2 +1,2", None),
             ("@@ -x,2 +y @@", None),
             ("@@ ... @@", None),

@@ -223,12 +223,19 @@ impl<'l, 'a> Parser<'l, 'a> {
         {
             return Ok(None);
         }
+        let first = headers::first_line(header);
         let readings = match self.counts {
-            Counts::Trusted => self.read_trusted(numbers)?,
-            Counts::Ignored => self.read_to_structure(numbers),
+            Counts::Trusted if first.is_none() => self.read_trusted(numbers)?,
+            Counts::Trusted | Counts::Ignored => self.read_to_structure(numbers),
         };
         self.take(start, Use::Body);
         let header = header.strip_suffix(b"\r").unwrap_or(header);
+        // A header without counts says nothing of them that could be wrong.
+        let numbers = numbers.or_else(|| {
+            let (old, new) = (first?, first?);
+            let (old_count, new_count) = hunk_lines::counts(&readings.first()?.body);
+            Some(Numbers { old, old_count, new, new_count })
+        });
         Ok(Some(Hunk { header, at, numbers, readings }))
     }
 

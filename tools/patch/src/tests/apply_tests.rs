@@ -79,6 +79,16 @@ fn wrong_numbers_and_counts_are_tolerated_where_the_place_is_clear() {
 }
 
 #[test]
+fn a_header_with_the_first_line_alone_says_where_and_needs_no_tolerance() {
+    for header in ["@@ -2 @@", "@@ 2 @@", "@@ -2 @@ fn numbers()"] {
+        check(&format!("{header}\n two\n-three\n+3\n four\n"), WITH_3, &[]);
+    }
+    let alike = "x\n".repeat(9);
+    let answer = format!("{NAMES}@@ -4 @@\n x\n-x\n+y\n@@ -7 @@\n-x\n+z\n x\n");
+    assert_eq!(apply(&alike, &answer), ("x\nx\nx\nx\ny\nx\nz\nx\nx\n".to_owned(), Vec::new()));
+}
+
+#[test]
 fn context_keeps_the_bytes_of_the_file() {
     check("@@ -2,3 +2,3 @@\n two  \n-three\n+3\n four\n", WITH_3, &[Tolerance::Trailing]);
     check(
