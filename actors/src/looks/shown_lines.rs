@@ -1,21 +1,22 @@
-//! Selects the lines of a file that are shown to the role that will change it: all of them, or the relevant parts.
-//! Pure.
+//! Selects the lines of a file that are shown to the role that will change it: the places that the plan names, or all of
+//! it. Pure.
 
 use std::collections::BTreeSet;
 
 use similar::{ChangeTag, TextDiff};
 
-/// Lines shown before and after a relevant line.
+/// Lines shown before and after a line that may be relevant.
 const AROUND: usize = 15;
-/// Lines shown before and after a range named by the plan, whose author knew the exact place.
-const AROUND_NAMED: usize = 8;
-/// Lines shown from the first import on, or from the start of the file.
+/// Lines shown before and after a place named by the plan, the widest first: the next width is used if that does not fit.
+const AROUND_NAMED: [usize; 3] = [5, 3, 0];
+/// A longer definition is not shown whole for the sake of a place inside it.
+const MAX_DEFINITION_LINES: usize = 100;
+/// Lines shown of a long file if nothing is known about where it will be changed.
 const HEAD: usize = 20;
-/// Prefixes of import lines in common languages.
-const IMPORTS: [&str; 8] =
-    ["use ", "pub use ", "extern crate ", "import ", "from ", "#include", "package ", "require"];
 /// Lines shown before and after a change.
 const AROUND_CHANGE: usize = 10;
+/// Parts with at most this many lines between them are shown as one.
+const GAP: usize = 5;
 /// A word on more lines than this does not help to find the place.
 const COMMON: usize = 6;
 /// Shorter words do not help either.
@@ -35,58 +36,115 @@ pub struct Hints {
     pub words: String,
 }
 
-/// Returns the parts of `text` to show on first sight; `None` for all of it, which is the case up to `max_lines` lines.
-/// The parts have at most that many lines in total.
-pub fn first_sight(text: &str, hints: &Hints, max_lines: usize) -> Option<Vec<ShownRange>> {
+/// What is shown of a file on first sight.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FirstSight {
+    /// All of it.
+    Whole,
+    /// Some parts of it, in order.
+    Parts {
+        /// The lines shown.
+        shown: Vec<ShownRange>,
+        /// The ranges that the plan names and that did not fit.
+        unshown: Vec<ShownRange>,
+    },
+}
+
+/// Returns what to show of `text` on first sight: the places that the plan names, widened to the whole definitions around
+/// them, however short the file is. If the plan names none, a file of up to `max_lines` lines is shown whole. The parts
+/// have at most that many lines in total.
+pub fn first_sight(
+    text: &str,
+    definitions: &[ShownRange],
+    hints: &Hints,
+    max_lines: usize,
+) -> FirstSight {
     let count = text.lines().count();
-    if count <= max_lines {
-        return None;
+    if hints.named.is_empty() {
+        return if count <= max_lines {
+            FirstSight::Whole
+        } else {
+            FirstSight::Parts { shown: likely(text, hints, max_lines), unshown: Vec::new() }
+        };
     }
-    // A plan that names ranges was made after looking around, so earlier looks only count if it names none.
-    let (told, around) =
-        if hints.named.is_empty() { (&hints.looked, AROUND) } else { (&hints.named, AROUND_NAMED) };
-    let mut told: Vec<ShownRange> =
-        told.iter().map(|range| widened(*range, around, count)).collect();
-    // Shortest first, so that a long range does not crowd out the others.
+    let named = || hints.named.iter().map(|(first, last)| (*first.min(&count), *last.min(&count)));
+    let whole = || named().map(|range| with_definitions(range, definitions));
+    let [widest, narrower @ ..] = AROUND_NAMED;
+    let around = |range, by| widened(range, by, count);
+    let first = joined(named().zip(whole()).map(|(near, whole)| {
+        let near = around(near, widest);
+        (near.0.min(whole.0), near.1.max(whole.1))
+    }));
+    let others = narrower.iter().map(|by| joined(named().map(|range| around(range, *by))));
+    let fitting = std::iter::once(first).chain(others).find(|shown| lines(shown) <= max_lines);
+    match fitting {
+        Some(shown) if count <= max_lines && is_most(&shown, count) => FirstSight::Whole,
+        Some(shown) => FirstSight::Parts { shown, unshown: Vec::new() },
+        None => some_of(named().collect(), max_lines),
+    }
+}
+
+/// Returns the ranges that fit, shortest first so that a long range does not crowd out the others, and the rest.
+fn some_of(mut named: Vec<ShownRange>, max_lines: usize) -> FirstSight {
+    named.sort_by_key(|(first, last)| last.saturating_sub(*first));
+    let (mut shown, mut unshown) = (Vec::new(), Vec::new());
+    let mut left = max_lines;
+    for (first, last) in named {
+        for (first, last) in outside((first, last), &shown) {
+            let end = last.min((first + left).saturating_sub(1));
+            if first <= end {
+                left -= end + 1 - first;
+                shown.push((first, end));
+            }
+            if end < last {
+                unshown.push((first.max(end + 1), last));
+            }
+        }
+    }
+    shown.sort_unstable();
+    unshown.sort_unstable();
+    FirstSight::Parts { shown, unshown }
+}
+
+/// Returns the likely places of a long file: where the planner looked, or else lines with names that the plan uses.
+fn likely(text: &str, hints: &Hints, max_lines: usize) -> Vec<ShownRange> {
+    let count = text.lines().count();
+    let mut told = hints.looked.clone();
     told.sort_by_key(|(first, last)| last.saturating_sub(*first));
-    // Words are only used if no range is known.
     let words = if told.is_empty() { hints.words.as_str() } else { "" };
-    let found = lines_with(text, words).map(|line| widened((line, line), AROUND, count));
-    // Imports matter wherever the file is changed.
-    let head = head(text);
-    let mut shown: Vec<ShownRange> = vec![(head, count.min(head + HEAD.min(max_lines) - 1))];
-    let mut left = max_lines - HEAD.min(max_lines);
-    for (first, last) in told.into_iter().chain(found) {
+    let found = lines_with(text, words).map(|line| (line, line));
+    let (mut shown, mut left) = (Vec::new(), max_lines);
+    for range in told.into_iter().chain(found) {
+        let (first, last) = widened(range, AROUND, count);
         let last = last.min((first + left).saturating_sub(1));
-        let is_shown = shown.iter().any(|(from, to)| (*from..=*to).contains(&first) && *to >= last);
-        if first <= last && !is_shown {
+        for (first, last) in outside((first, last), &shown) {
             left = left.saturating_sub(last + 1 - first);
             shown.push((first, last));
         }
     }
-    Some(joined(shown))
+    if shown.is_empty() {
+        shown.push((1, HEAD.min(max_lines)));
+    }
+    joined_if_adjacent(shown)
 }
 
-/// Returns the number of the first import line outside a comment, or 1.
-fn head(text: &str) -> usize {
-    let mut closed_by = None;
-    for (at, line) in (1..).zip(text.lines()) {
-        let line = line.trim_end();
-        if let Some(end) = closed_by {
-            if line.ends_with(end) {
-                closed_by = None;
-            }
-        } else if line.starts_with("/*") && !line.ends_with("*/") {
-            closed_by = Some("*/");
-        } else if let Some(rest) = line.strip_prefix("\"\"\"")
-            && !rest.ends_with("\"\"\"")
-        {
-            closed_by = Some("\"\"\"");
-        } else if IMPORTS.iter().any(|word| line.starts_with(word)) {
-            return at;
-        }
-    }
-    1
+/// Widens a range to the smallest definitions around its first and its last line, unless they are long.
+fn with_definitions((first, last): ShownRange, definitions: &[ShownRange]) -> ShownRange {
+    let around = |line: usize| {
+        let around = definitions.iter().filter(|(from, to)| (*from..=*to).contains(&line));
+        let short = around.filter(|(from, to)| to - from < MAX_DEFINITION_LINES);
+        short.min_by_key(|(from, to)| to - from)
+    };
+    (around(first).map_or(first, |it| it.0), around(last).map_or(last, |it| it.1))
+}
+
+fn lines(ranges: &[ShownRange]) -> usize {
+    ranges.iter().map(|(first, last)| last + 1 - first).sum()
+}
+
+/// Returns true if the ranges make up most of a file.
+fn is_most(ranges: &[ShownRange], count: usize) -> bool {
+    lines(ranges) * 3 >= count * 2
 }
 
 /// Returns the parts of `new` that differ from `old`, with context; `None` if they make up most of it.
@@ -106,8 +164,7 @@ pub fn changed_parts(old: &str, new: &str) -> Option<Vec<ShownRange>> {
         }
     }
     let ranges = joined(ranges);
-    let shown: usize = ranges.iter().map(|(first, last)| last + 1 - first).sum();
-    (shown * 3 < count * 2).then_some(ranges)
+    (!is_most(&ranges, count)).then_some(ranges)
 }
 
 /// Returns the lines of a range, including line endings.
@@ -131,13 +188,23 @@ pub(crate) fn outside(range: ShownRange, seen: &[ShownRange]) -> Vec<ShownRange>
     seen.iter().fold(vec![range], cut)
 }
 
+/// Sorts ranges and merges those with few lines between them.
+fn joined(ranges: impl IntoIterator<Item = ShownRange>) -> Vec<ShownRange> {
+    joined_across(ranges, GAP)
+}
+
 /// Sorts ranges and merges those that touch.
-fn joined(mut ranges: Vec<ShownRange>) -> Vec<ShownRange> {
+fn joined_if_adjacent(ranges: impl IntoIterator<Item = ShownRange>) -> Vec<ShownRange> {
+    joined_across(ranges, 0)
+}
+
+fn joined_across(ranges: impl IntoIterator<Item = ShownRange>, gap: usize) -> Vec<ShownRange> {
+    let mut ranges: Vec<ShownRange> = ranges.into_iter().collect();
     ranges.sort_unstable();
     let mut joined: Vec<ShownRange> = Vec::new();
     for (first, last) in ranges {
         match joined.last_mut() {
-            Some((_, end)) if first <= *end + 1 => *end = last.max(*end),
+            Some((_, end)) if first <= *end + gap + 1 => *end = last.max(*end),
             Some(_) | None => joined.push((first, last)),
         }
     }
@@ -178,49 +245,74 @@ mod tests {
         assert_eq!(outside((3, 4), &[]), [(3, 4)]);
     }
 
-    #[test]
-    fn a_short_file_is_shown_whole() {
-        assert_eq!(first_sight(&numbered(40), &Hints::default(), 40), None);
-        assert_eq!(first_sight("", &Hints::default(), 40), None);
+    fn parts(shown: &[ShownRange]) -> FirstSight {
+        FirstSight::Parts { shown: shown.to_vec(), unshown: Vec::new() }
+    }
+
+    fn named(named: &[ShownRange]) -> Hints {
+        Hints { named: named.to_vec(), ..Hints::default() }
     }
 
     #[test]
-    fn of_a_long_file_the_places_named_by_the_plan_are_shown() {
+    fn a_short_file_without_places_is_shown_whole() {
+        assert_eq!(first_sight(&numbered(40), &[], &Hints::default(), 40), FirstSight::Whole);
+        assert_eq!(first_sight("", &[], &Hints::default(), 40), FirstSight::Whole);
+        assert_eq!(first_sight("", &[], &named(&[(3, 9)]), 40), FirstSight::Whole);
+    }
+
+    #[test]
+    fn the_places_named_by_the_plan_are_shown_however_short_the_file_is() {
+        let of =
+            |ranges: &[ShownRange], count| first_sight(&numbered(count), &[], &named(ranges), 400);
+        assert_eq!(of(&[(50, 52)], 100), parts(&[(45, 57)]));
+        assert_eq!(of(&[(50, 52)], 4000), parts(&[(45, 57)]));
+        assert_eq!(of(&[(50, 52), (68, 68)], 100), parts(&[(45, 73)]));
+        assert_eq!(of(&[(120, 130)], 100), parts(&[(95, 100)]));
+        // The lines between would cost as much as a heading.
+        assert_eq!(of(&[(10, 60)], 80), FirstSight::Whole);
+    }
+
+    #[test]
+    fn a_place_is_widened_to_the_whole_definitions_around_it() {
+        let definitions = [(1, 300), (20, 60), (30, 35), (70, 75), (80, 200)];
+        let of =
+            |ranges: &[ShownRange]| first_sight(&numbered(300), &definitions, &named(ranges), 400);
+        assert_eq!(of(&[(40, 41)]), parts(&[(20, 60)]));
+        assert_eq!(of(&[(33, 33)]), parts(&[(28, 38)]));
+        assert_eq!(of(&[(40, 72)]), parts(&[(20, 77)]));
+        assert_eq!(of(&[(100, 101)]), parts(&[(95, 106)]));
+    }
+
+    #[test]
+    fn many_places_are_shown_with_less_around_them_and_those_that_do_not_fit_are_named() {
+        let text = numbered(2000);
+        let places: Vec<ShownRange> = (1..=60).map(|at| (at * 30, at * 30)).collect();
+        let of = |max_lines| first_sight(&text, &[], &named(&places), max_lines);
+        let lines_of = |sight: FirstSight| match sight {
+            FirstSight::Parts { shown, unshown } => (lines(&shown), unshown),
+            FirstSight::Whole => unreachable!(),
+        };
+        assert_eq!(lines_of(of(700)), (660, vec![]));
+        assert_eq!(lines_of(of(500)), (420, vec![]));
+        assert_eq!(lines_of(of(60)), (60, vec![]));
+        assert_eq!(lines_of(of(58)), (58, vec![(1770, 1770), (1800, 1800)]));
+        let long = first_sight(&text, &[], &named(&[(50, 260), (300, 300), (255, 270)]), 100);
+        let shown = vec![(50, 132), (255, 270), (300, 300)];
+        assert_eq!(long, FirstSight::Parts { shown, unshown: vec![(133, 254)] });
+    }
+
+    #[test]
+    fn of_a_long_file_without_places_the_likely_ones_are_shown() {
         let text = numbered(400).replace("line 200\n", "fn total_price() {\n");
         let words = "mend `total_price`, line 7".to_owned();
-        let of = |named: &[ShownRange], looked: &[ShownRange]| Hints {
-            named: named.to_vec(),
-            looked: looked.to_vec(),
-            words: words.clone(),
+        let of = |looked: &[ShownRange]| {
+            let hints = Hints { looked: looked.to_vec(), words: words.clone(), ..Hints::default() };
+            first_sight(&text, &[], &hints, 100)
         };
-        let vague = of(&[], &[]);
-        assert_eq!(first_sight(&text, &vague, 100), Some(vec![(1, 20), (185, 215)]));
-        assert_eq!(first_sight(&text, &Hints::default(), 50), Some(vec![(1, 20)]));
-        let told = of(&[(100, 110)], &[(330, 390)]);
-        assert_eq!(first_sight(&text, &told, 150), Some(vec![(1, 20), (92, 118)]));
-        assert_eq!(first_sight(&text, &told, 40), Some(vec![(1, 20), (92, 111)]));
-        let looked = of(&[], &[(100, 110)]);
-        assert_eq!(first_sight(&text, &looked, 150), Some(vec![(1, 20), (85, 125)]));
-    }
-
-    #[test]
-    fn a_long_range_leaves_room_for_the_short_ones() {
-        let named = vec![(50, 260), (300, 300), (340, 350)];
-        let hints = Hints { named, ..Hints::default() };
-        let shown = first_sight(&numbered(400), &hints, 200);
-        assert_eq!(shown, Some(vec![(1, 20), (42, 177), (292, 308), (332, 358)]));
-    }
-
-    #[test]
-    fn a_file_is_shown_from_its_imports_on() {
-        let rust = "/*!\nuse it so:\nuse a::b;\n*/\n\nuse std::fs;\n";
-        assert_eq!(head(rust), 6);
-        assert_eq!(head("\"\"\"Reads\nfrom a file.\n\"\"\"\nimport os\n"), 4);
-        assert_eq!(head("\"\"\"Reads.\"\"\"\nfrom os import path\n"), 2);
-        assert_eq!(head("/* one line */\n#include <a.h>\n"), 2);
-        assert_eq!(head("line\nline\n"), 1);
-        let text = format!("{}use a;\n{}", numbered(90), numbered(90));
-        assert_eq!(first_sight(&text, &Hints::default(), 50), Some(vec![(91, 110)]));
+        assert_eq!(of(&[]), parts(&[(185, 215)]));
+        assert_eq!(of(&[(100, 110)]), parts(&[(85, 125)]));
+        assert_eq!(of(&[(1, 300), (350, 350)]), parts(&[(1, 69), (335, 365)]));
+        assert_eq!(first_sight(&text, &[], &Hints::default(), 50), parts(&[(1, 20)]));
     }
 
     #[test]
@@ -238,15 +330,27 @@ mod tests {
         fn parts_are_in_order_inside_and_bounded(
             count in 0_usize..300,
             ranges in proptest::collection::vec((1_usize..400, 0_usize..60), 0..6),
+            definitions in proptest::collection::vec((1_usize..300, 0_usize..200), 0..6),
             most in 1_usize..120,
         ) {
-            let ranges = ranges.into_iter().map(|(first, more)| (first, first + more)).collect();
-            let hints = Hints { named: ranges, looked: Vec::new(), words: "line 17 and 170".into() };
-            let shown = first_sight(&numbered(count), &hints, most).unwrap_or_default();
+            let range = |(first, more)| (first, first + more);
+            let definitions: Vec<ShownRange> =
+                definitions.into_iter().map(range).filter(|(_, last)| *last <= count).collect();
+            let named = ranges.into_iter().map(range).collect::<Vec<_>>();
+            let hints = Hints { named, looked: Vec::new(), words: "line 17 and 170".into() };
+            let sight = first_sight(&numbered(count), &definitions, &hints, most);
+            let (shown, unshown) = match sight {
+                FirstSight::Whole => (vec![(1, count)], Vec::new()),
+                FirstSight::Parts { shown, unshown } => (shown, unshown),
+            };
+            prop_assert!(lines(&shown) <= most || count == 0);
             prop_assert!(shown.is_sorted());
-            prop_assert!(shown.iter().all(|(first, last)| 1 <= *first && first <= last && *last <= count));
-            let lines: usize = shown.iter().map(|(first, last)| last + 1 - first).sum();
-            prop_assert!(lines <= most);
+            prop_assert!(count == 0 || shown.iter().all(|(first, last)| 1 <= *first && first <= last && *last <= count));
+            // Every line that the plan names is shown, or named as not shown.
+            for line in hints.named.iter().flat_map(|(first, last)| *first..=*last) {
+                let has = |ranges: &[ShownRange]| ranges.iter().any(|(first, last)| (*first..=*last).contains(&line));
+                prop_assert!(line > count || has(&shown) || has(&unshown));
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ use facts::grammar::contract::ContractError;
 use facts::grammar::draft::{self, EditorAnswer, MayEnd};
 use facts::grammar::look::{Look, Looks};
 use facts::grammar::plan::Plan;
-use index::definitions_of_file;
+use index::{Definition, definitions_of_file};
 use model::AgentRole;
 use ractor::{ActorCell, SpawnErr};
 use thiserror::Error;
@@ -23,7 +23,7 @@ use crate::calls::model_call::{CallError, Caller};
 use crate::looks::instructions::instructions_for;
 use crate::looks::look_effect::{LookSources, Looking, WantedBy};
 use crate::looks::server_tools::with_server_tools;
-use crate::looks::shown_lines::{self, Hints, ShownRange};
+use crate::looks::shown_lines::{self, FirstSight, Hints, ShownRange};
 use crate::roles::role_host::{RoleHost, RoleWork};
 use crate::run::Run;
 use crate::run::command_runner::CommandRunner;
@@ -241,8 +241,12 @@ impl EditorSetup {
         {
             return changed.into_iter().map(lines).collect::<Vec<_>>().join("\n");
         }
-        let Some(parts) =
-            shown_lines::first_sight(&now, &file.hints, self.bounds().max_context_range_lines)
+        let definitions = definitions_of_file(path, &now);
+        let blocks: Vec<ShownRange> =
+            definitions.iter().map(|it| (it.first as usize, it.last as usize)).collect();
+        let most = self.bounds().max_place_lines;
+        let FirstSight::Parts { shown, unshown } =
+            shown_lines::first_sight(&now, &blocks, &file.hints, most)
         else {
             let whole = shown_file(prompts, path.as_str(), &now);
             return if dialogue.has_told_model(&whole) {
@@ -252,26 +256,32 @@ impl EditorSetup {
             };
         };
         // An Editor that was told where to change the file needs no outline.
-        let is_told = !file.hints.named.is_empty();
-        let elsewhere =
-            if is_told { String::new() } else { elsewhere(prompts, path, &now, &parts) };
+        let elsewhere = if file.hints.named.is_empty() {
+            elsewhere(prompts, definitions, &shown)
+        } else if unshown.is_empty() {
+            String::new()
+        } else {
+            let unshown = unshown.iter().map(|(first, last)| format!("{first}-{last}"));
+            let unshown = unshown.collect::<Vec<_>>().join(", ");
+            format!(" {}", prompts.render(Prompt::FileUnshown, &[("unshown", &unshown)]))
+        };
         let lines_of_it = now.lines().count();
         let heading = prompts.render(
             Prompt::FileParts,
             &[("path", path), ("lines", &lines_of_it), ("elsewhere", &elsewhere)],
         );
-        let parts = parts.into_iter().map(lines);
+        let parts = shown.into_iter().map(lines);
         std::iter::once(heading).chain(parts).collect::<Vec<_>>().join("\n")
     }
 }
 
 /// Returns the definitions of a file that are outside the shown parts.
-fn elsewhere(prompts: &Prompts, path: &RepoPath, text: &str, parts: &[ShownRange]) -> String {
+fn elsewhere(prompts: &Prompts, definitions: Vec<Definition>, parts: &[ShownRange]) -> String {
     let is_shown = |at: u32| {
         usize::try_from(at)
             .is_ok_and(|at| parts.iter().any(|(first, last)| (*first..=*last).contains(&at)))
     };
-    let defined = definitions_of_file(path, text).into_iter().filter(|it| !is_shown(it.line));
+    let defined = definitions.into_iter().filter(|it| !is_shown(it.line));
     let mut defined: Vec<String> =
         defined.map(|it| format!("{:>5}| {} {}", it.line, it.kind, it.name)).collect();
     let more = defined.len().saturating_sub(OUTLINE);

@@ -1,8 +1,8 @@
 //! The start of a task: what is known about the workspace regardless of the request, the conversation so far, the
 //! evidence found for the request, and the request. Pure.
 //!
-//! The parts shared by all requests come first and the role's own instructions last, so that the provider's prompt
-//! cache can reuse the beginning between requests and roles.
+//! What is the same for every request and workspace comes first, then what is the same in this workspace, so that the
+//! provider's prompt cache can reuse the beginning.
 
 use model::{AgentRole, PromptImage};
 
@@ -78,7 +78,7 @@ impl Brief {
                 ],
             ),
         };
-        opening + "\n\n"
+        format!("{}\n\n", opening.trim_end())
     }
 
     /// Returns how many of the images are shown to who reads this share: all or none.
@@ -168,7 +168,8 @@ mod tests {
         let mut dialogue = Dialogue::new("s".into(), &Redactor::default());
         let first = said(&brief("x"), &mut dialogue, AgentRole::Architect, BriefShare::Everything);
         assert!(first.contains("A shop.") && first.contains("cart.py, for x"), "{first}");
-        assert!(first.ends_with("You Architect.\n\n"), "{first}");
+        assert!(first.starts_with("You Architect.\n\n"), "{first}");
+        assert!(first.ends_with("for x\n\n") && !first.ends_with("\n\n\n"), "{first}");
         dialogue.say(&first);
         let again = said(&brief("x"), &mut dialogue, AgentRole::Architect, BriefShare::Everything);
         assert_eq!(again, "");
@@ -181,7 +182,7 @@ mod tests {
         let mut dialogue = Dialogue::new("s".into(), &Redactor::default());
         let first = said(&brief("x"), &mut dialogue, AgentRole::Editor, BriefShare::Plan);
         assert!(first.contains("A shop.") && !first.contains("cart.py"), "{first}");
-        assert!(first.contains("The user's request:\n\nx\n\nYou Editor."), "{first}");
+        assert!(first.ends_with("The user's request:\n\nx\n\n"), "{first}");
     }
 
     #[test]
@@ -210,20 +211,16 @@ mod tests {
     }
 
     #[test]
-    fn requests_share_the_workspace_prefix_and_roles_share_the_whole_brief() {
-        let opening = |request: &str, role| {
-            said(
-                &brief(request),
-                &mut Dialogue::new("s".into(), &Redactor::default()),
-                role,
-                BriefShare::Everything,
-            )
+    fn requests_share_the_role_and_the_workspace_and_other_workspaces_the_role() {
+        let opening = |brief: Brief| {
+            let mut dialogue = Dialogue::new("s".into(), &Redactor::default());
+            said(&brief, &mut dialogue, AgentRole::Architect, BriefShare::Everything)
         };
         let common =
             |a: &str, b: &str| a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
-        let (x, y) = (opening("x", AgentRole::Architect), opening("y", AgentRole::Architect));
-        assert!(common(&x, &y) > x.find("make test").unwrap());
-        let planner = opening("x", AgentRole::LanePlanner);
-        assert!(common(&x, &planner) > x.find("request:\n\nx").unwrap());
+        let (x, y) = (opening(brief("x")), opening(brief("y")));
+        assert_eq!(common(&x, &y), x.find("\n\nx\n").unwrap() + 2);
+        let elsewhere = opening(Brief { workspace: String::new(), ..brief("x") });
+        assert!(common(&x, &elsewhere) >= "You Architect.\n\n".len());
     }
 }

@@ -24,6 +24,8 @@ pub struct AgentLoop {
     pub conversation_tokens: usize,
     /// Tokens of evidence given to the Architect for a request.
     pub evidence_tokens: usize,
+    /// A workspace of at most this many tokens is shown to the Architect whole.
+    pub small_tree_tokens: usize,
     /// Tokens of the project's instructions: of those in the root, and of those in directories below it.
     pub instruction_tokens: usize,
     /// Tokens of evidence given to a model that answers a question and can look up more by itself.
@@ -44,6 +46,8 @@ pub struct AgentLoop {
     pub max_context_requests_per_iteration: u32,
     /// Lines of one file shown at once; a longer file is shown in parts.
     pub max_context_range_lines: usize,
+    /// Lines of one file shown to the Editor with a plan.
+    pub max_place_lines: usize,
     /// Seconds a verification command may take.
     pub verify_timeout_seconds: u64,
     /// Seconds a verification command may take when it is run again after exceeding the first limit.

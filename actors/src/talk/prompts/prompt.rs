@@ -183,6 +183,8 @@ prompts! {
     EvidenceFiles = "evidence_files",
     /// The heading of the workspace's files, if not all of them were searched.
     EvidenceManyFiles = "evidence_many_files",
+    /// Heading of the lines with what a request quotes or names.
+    EvidenceMentions = "evidence_mentions",
     /// The heading of what is left out.
     EvidenceOmitted = "evidence_omitted",
     /// The content of a file or the output of a command, in a fence.
@@ -195,6 +197,8 @@ prompts! {
     FileAbove = "file_above",
     /// A large file of which only parts are shown.
     FileParts = "file_parts",
+    /// The places named by a plan that are not shown.
+    FileUnshown = "file_unshown",
     /// The definitions in the hidden parts of a large file.
     FileLookResult = "file_elsewhere",
     /// A note that a file is not in UTF-8.
