@@ -49,9 +49,14 @@ pub(crate) fn begins_with(run: &Run, intent: RequestIntent) -> EvidenceOptions {
         RequestIntent::Answer
         | RequestIntent::Edit
         | RequestIntent::Plan
-        | RequestIntent::Mission => (bounds.evidence_tokens, Spread::Wide),
+        | RequestIntent::Mission => (bounds.evidence_tokens, Spread::Whole),
     };
-    EvidenceOptions { tokens, instruction_tokens: bounds.instruction_tokens, spread }
+    let small_tree_tokens = match spread {
+        Spread::Whole => bounds.small_tree_tokens,
+        Spread::Deep | Spread::Named => bounds.small_tree_tokens.min(tokens),
+    };
+    let instruction_tokens = bounds.instruction_tokens;
+    EvidenceOptions { tokens, instruction_tokens, small_tree_tokens, spread }
 }
 
 /// Where the memory of a workspace is, and which session uses it.

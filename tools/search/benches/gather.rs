@@ -17,8 +17,12 @@ use clones::{Clone, Outcome, repositories};
 use deepseek_search::{EvidenceOptions, Spread, gather};
 
 const REQUESTS: &str = "40";
-const OPTIONS: EvidenceOptions =
-    EvidenceOptions { tokens: 6000, instruction_tokens: 16_000, spread: Spread::Wide };
+const OPTIONS: EvidenceOptions = EvidenceOptions {
+    tokens: 6000,
+    instruction_tokens: 16_000,
+    small_tree_tokens: 5000,
+    spread: Spread::Whole,
+};
 /// Limits for a first call, in milliseconds of CPU, for a tree of at most that many files.
 const TARGETS: [(usize, f64); 2] = [(700, 30.0), (5000, 150.0)];
 

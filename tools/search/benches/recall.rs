@@ -36,9 +36,7 @@ const NEWEST: &str = "1500";
 const COMMITS: usize = 38;
 const MAX_FILES: usize = 10;
 const MAX_TARGETS: usize = 3;
-const BUDGETS: [usize; 2] = [6000, 12_000];
-/// Lines within this distance of a change count as its region.
-const REGION: usize = 20;
+const BUDGETS: [usize; 2] = [3500, 6000];
 
 /// A commit of the sample.
 struct Drawn {
@@ -54,8 +52,8 @@ type Key = (&'static str, &'static str, &'static str);
 struct Answer {
     /// The related files, best first.
     order: Vec<RepoPath>,
-    /// By budget: the lines shown, and how many tokens they have.
-    shown: [(Vec<Shown>, usize); 2],
+    /// By budget: the lines shown, the files named, and how many tokens they have.
+    shown: [(Vec<Shown>, Vec<RepoPath>, usize); 2],
 }
 
 /// Shown lines of a file.
@@ -71,9 +69,9 @@ struct Score {
     single: usize,
     single_in_ten: usize,
     all_in_ten: usize,
-    /// By budget: all changed files shown, any of them shown, region of the first change shown, its exact lines shown,
-    /// tokens.
-    shown: [[usize; 5]; 2],
+    /// By budget: all changed files shown, all of them shown or named, any changed lines shown, the first changed lines
+    /// shown, changes in a function, those whose whole function is shown, files shown, tokens.
+    shown: [[usize; 8]; 2],
 }
 
 fn main() -> Outcome<()> {
@@ -89,14 +87,20 @@ fn main() -> Outcome<()> {
             index.update(|_, _| ())?;
             let (files, _) = index.files();
             let plain = Plain::of(&clone.tree, &files);
-            let first = commit.targets.first().ok_or("no target")?;
-            let range = first_change(&clone, &commit.id, first)?;
+            let changes = changes(&clone, &commit.id, &commit.targets)?;
+            let functions = changes
+                .iter()
+                .map(|(path, first, last)| function_around(&clone, path, (*first, *last)));
+            let functions: Vec<Option<(usize, usize)>> = functions.collect();
             for (form, request) in forms(commit) {
                 let answers =
                     [("ours", answer(&index, &request)), ("bm25", plain.answer(&request))];
                 for (system, answer) in answers {
                     for half in [half(commit), "both"] {
-                        scores.entry((half, form, system)).or_default().add(&answer, commit, range);
+                        scores
+                            .entry((half, form, system))
+                            .or_default()
+                            .add(&answer, commit, &changes, &functions);
                     }
                 }
             }
@@ -117,43 +121,69 @@ fn answer(index: &Index, request: &str) -> Answer {
     let (files, _) = index.files();
     let order = index.rank(request, &files).files.into_iter().map(|file| file.path).collect();
     let shown = BUDGETS.map(|tokens| {
-        let options = EvidenceOptions { tokens, instruction_tokens: 16_000, spread: Spread::Wide };
+        let options = EvidenceOptions {
+            tokens,
+            instruction_tokens: 16_000,
+            small_tree_tokens: 5000,
+            spread: Spread::Whole,
+        };
         let evidence = gather(request, index, &options, &[]);
         let tokens =
             search::estimate_tokens(&search::render(&evidence, &search::Titles::default()));
+        let named = evidence.map.into_iter().map(|line| line.path).collect();
         let shown = evidence.items.into_iter().map(|item| Shown {
             path: item.path,
             first: item.first_line,
             last: item.last_line,
         });
-        (shown.collect(), tokens)
+        (shown.collect(), named, tokens)
     });
     Answer { order, shown }
 }
 
 impl Score {
-    /// Adds the answer for a commit whose first change is in `range`.
-    fn add(&mut self, answer: &Answer, commit: &Drawn, range: (usize, usize)) {
+    /// Adds the answer for a commit with these changes, each with the function around it.
+    fn add(
+        &mut self,
+        answer: &Answer,
+        commit: &Drawn,
+        changes: &[(RepoPath, usize, usize)],
+        functions: &[Option<(usize, usize)>],
+    ) {
         let in_ten = |path: &RepoPath| answer.order.iter().take(10).any(|found| found == path);
         let (all, one) = (commit.targets.iter().all(in_ten), commit.targets.len() == 1);
         self.requests += 1;
         self.single += usize::from(one);
         self.single_in_ten += usize::from(one && all);
         self.all_in_ten += usize::from(all);
-        for ((items, tokens), sums) in answer.shown.iter().zip(&mut self.shown) {
+        for ((items, named, tokens), sums) in answer.shown.iter().zip(&mut self.shown) {
             let content = |path: &RepoPath| items.iter().any(|item| item.path == *path);
-            let near = |more: usize| {
-                items.iter().any(|item| {
-                    commit.targets.first() == Some(&item.path)
-                        && item.first <= range.1 + more
-                        && item.last + more >= range.0
+            let listed = |path: &RepoPath| content(path) || named.contains(path);
+            let has = |path: &RepoPath, first: usize, last: usize, whole: bool| {
+                items.iter().filter(|item| item.path == *path).any(|item| {
+                    if whole {
+                        item.first <= first && last <= item.last
+                    } else {
+                        item.first <= last && first <= item.last
+                    }
                 })
             };
+            let is_shown =
+                |(path, first, last): &(RepoPath, usize, usize)| has(path, *first, *last, false);
+            let whole = changes.iter().zip(functions).filter_map(|((path, ..), function)| {
+                function.map(|(first, last)| has(path, first, last, true))
+            });
+            let whole: Vec<bool> = whole.collect();
+            let paths: std::collections::BTreeSet<&RepoPath> =
+                items.iter().map(|item| &item.path).collect();
             let counts = [
                 usize::from(commit.targets.iter().all(content)),
-                usize::from(commit.targets.iter().any(content)),
-                usize::from(near(REGION)),
-                usize::from(near(0)),
+                usize::from(commit.targets.iter().all(listed)),
+                usize::from(changes.iter().any(is_shown)),
+                usize::from(changes.first().is_some_and(is_shown)),
+                whole.len(),
+                whole.iter().filter(|it| **it).count(),
+                paths.len(),
                 *tokens,
             ];
             for (sum, count) in sums.iter_mut().zip(counts) {
@@ -165,7 +195,7 @@ impl Score {
 
 fn print(scores: &BTreeMap<Key, Score>) {
     println!(
-        "half     form      what requests  single10 all10 |  6k: all any region lines tokens | 12k: all any region lines tokens"
+        "half     form      what requests  single10 all10 | by budget: all listed any-change first-change function files tokens"
     );
     for ((half, form, system), score) in scores {
         let percent =
@@ -176,11 +206,17 @@ fn print(scores: &BTreeMap<Key, Score>) {
             percent(score.single_in_ten, score.single),
             percent(score.all_in_ten, score.requests),
         );
-        for [all, any, region, lines, tokens] in score.shown {
-            let [all, any, region, lines] =
-                [all, any, region, lines].map(|n| percent(n, score.requests));
-            let tokens = tokens.checked_div(score.requests).unwrap_or_default();
-            line.push_str(&format!(" |      {all:3} {any:3} {region:6} {lines:5} {tokens:6}"));
+        for [all, listed, any, first, functions, whole, files, tokens] in score.shown {
+            let [all, listed, any, first] =
+                [all, listed, any, first].map(|n| percent(n, score.requests));
+            let whole = percent(whole, functions);
+            let tenths = 10 * files / score.requests.max(1);
+            let tokens = tokens / score.requests.max(1);
+            line.push_str(&format!(
+                " | {all:3} {listed:3} {any:3} {first:3} {whole:3} {}.{} {tokens:5}",
+                tenths / 10,
+                tenths % 10,
+            ));
         }
         println!("{line}");
     }
@@ -247,13 +283,38 @@ fn forms(commit: &Drawn) -> [(&'static str, String); 3] {
     [("1 full", full), ("2 subject", subject), ("3 issue", issue)]
 }
 
-/// Returns the first and last line of the commit's first change in the file, as numbered before the commit.
-fn first_change(clone: &Clone, id: &str, path: &RepoPath) -> Outcome<(usize, usize)> {
-    let diff =
-        clone.git(&["diff", "-U0", "--no-color", &format!("{id}^"), id, "--", path.as_str()])?;
-    let header = diff.lines().find_map(|line| line.strip_prefix("@@ -")).ok_or("no hunk")?;
-    let old = header.split(' ').next().unwrap_or_default();
-    let (first, count) = old.split_once(',').unwrap_or((old, "1"));
-    let (first, count): (usize, usize) = (first.parse()?, count.parse()?);
-    Ok((first, first + count.max(1) - 1))
+/// Returns the first and last lines of the changes to the files, as numbered before the commit.
+fn changes(clone: &Clone, id: &str, paths: &[RepoPath]) -> Outcome<Vec<(RepoPath, usize, usize)>> {
+    let mut changes = Vec::new();
+    for path in paths {
+        let diff = clone.git(&[
+            "diff",
+            "-U0",
+            "--no-color",
+            &format!("{id}^"),
+            id,
+            "--",
+            path.as_str(),
+        ])?;
+        for header in diff.lines().filter_map(|line| line.strip_prefix("@@ -")) {
+            let old = header.split(' ').next().unwrap_or_default();
+            let (first, count) = old.split_once(',').unwrap_or((old, "1"));
+            let (first, count): (usize, usize) = (first.parse()?, count.parse()?);
+            changes.push((path.clone(), first.max(1), (first + count.max(1) - 1).max(1)));
+        }
+    }
+    Ok(changes)
+}
+
+/// Returns the smallest definition around the lines that has several lines, if there is one.
+fn function_around(
+    clone: &Clone,
+    path: &RepoPath,
+    (first, last): (usize, usize),
+) -> Option<(usize, usize)> {
+    let text = std::fs::read_to_string(clone.tree.join(path.as_str())).ok()?;
+    let definitions = index::definitions_of_file(path, &text).into_iter();
+    let ranges = definitions.map(|it| (it.first as usize, it.last as usize));
+    let around = ranges.filter(|(from, to)| *from <= first && last <= *to && to - from > 1);
+    around.min_by_key(|(from, to)| to - from)
 }

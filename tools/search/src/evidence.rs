@@ -11,6 +11,7 @@ use super::look::LookError;
 use super::look::matches::ChosenFiles;
 use super::named::{NamedFiles, resolve_paths};
 use super::packing::Packing;
+use super::rare_lines::RareLines;
 use super::reader::{CachingReader, Unshown};
 use super::render::BYTES_PER_TOKEN;
 use super::terms::extract;
@@ -24,6 +25,8 @@ pub struct EvidenceOptions {
     /// Maximum number of tokens for the project's instructions: for those of the root, and for those of other
     /// directories.
     pub instruction_tokens: usize,
+    /// Maximum number of tokens of a tree that is shown whole.
+    pub small_tree_tokens: usize,
     /// How the space is used.
     pub spread: Spread,
 }
@@ -31,8 +34,8 @@ pub struct EvidenceOptions {
 /// How the space is divided among files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spread {
-    /// Some lines of many files, and a list of files: for a model that has to find everything a change touches.
-    Wide,
+    /// Whole definitions of a few files, and the names of the next ones: for a model that plans a change.
+    Whole,
     /// More lines of a few files, and the names of the next ones: for a model that can look up the rest.
     Deep,
     /// Named files only: for a model that already has a change that shows what it is about.
@@ -51,11 +54,16 @@ pub fn gather(
 ) -> Evidence {
     let (files, truncated) = index.files();
     let may_show = shows(index);
-    let names = resolve_paths(&extract(request), index.tree(), &files, &may_show);
+    let terms = extract(request);
+    let names = resolve_paths(&terms, index.tree(), &files, &may_show);
     let reader = CachingReader::new(index.tree(), index.max_file_bytes(), &may_show);
     let mut packing = Packing::new(reader, &files, &names, options.tokens);
     let instruction_bytes = options.instruction_tokens.saturating_mul(BYTES_PER_TOKEN);
     packing.stable(checks, instruction_bytes);
+    // A change is made to the code; what the project is for helps to answer questions.
+    if options.spread == Spread::Deep {
+        packing.overview();
+    }
     packing.instructions(instruction_bytes);
     if truncated {
         packing.notes(&[format!(
@@ -67,7 +75,11 @@ pub fn gather(
     // Computed only if needed: a small tree has no index.
     let ranking = LazyCell::new(|| index.rank(request, &files));
     packing.named(|| &ranking);
-    if !packing.everything() {
+    if !packing.everything(options.small_tree_tokens) {
+        if options.spread != Spread::Named {
+            packing.rare_lines =
+                RareLines::of(&terms, index.tree(), &files, index.max_file_bytes(), &may_show);
+        }
         packing.spread(&ranking, options.spread);
     }
     Evidence { truncated, ..packing.finish() }

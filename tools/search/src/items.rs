@@ -4,6 +4,7 @@ use tree::{FileHash, RepoPath};
 
 use super::excerpt::ShownSpan;
 use super::reader::Text;
+use super::text::Hit;
 
 /// What is known about a request before any model is called.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub struct Evidence {
     pub instructions: Vec<EvidenceItem>,
     /// Texts, in reading order.
     pub items: Vec<EvidenceItem>,
+    /// Further lines with what the request quotes or names, if they are few.
+    pub mentions: Vec<Hit>,
     /// Files, most relevant first.
     pub map: Vec<MapLine>,
     /// What was named but is not shown whole, one line each with the reason.

@@ -2,6 +2,7 @@
 //!
 //! Everything here blocks and belongs on a blocking thread. Nothing here writes or calls a model.
 
+mod depth;
 mod evidence;
 mod excerpt;
 mod fingerprint;
@@ -9,10 +10,12 @@ mod instructions;
 mod items;
 mod long_file;
 mod look;
+
 mod named;
 mod overview;
 mod packing;
 mod passages;
+mod rare_lines;
 mod reader;
 mod render;
 mod spans;

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use index::Ranking;
+use index::{FileKind, Ranking};
 use tree::RepoPath;
 
 use super::excerpt::{ShownSpan, merge_spans};
@@ -34,8 +34,9 @@ pub(super) fn spans_of_long_file(
     let chosen: Vec<ShownSpan> = head(bytes / HEAD_PART).into_iter().collect();
     let cost = |span: &ShownSpan| lines.cost(*span) + overhead;
     let mut left = bytes.saturating_sub(chosen.iter().map(cost).sum());
-    let (path, text, shown) = (path.clone(), Rc::clone(text), Vec::new());
-    let mut pick = Pick { path, text, overhead, worth, named: 0, shown, chosen };
+    let (path, text, near, shown) = (path.clone(), Rc::clone(text), Vec::new(), Vec::new());
+    let kind = FileKind::of(&path);
+    let mut pick = Pick { path, kind, text, overhead, worth, near, named: 0, shown, chosen };
     for nth in 0..MOST_SPANS {
         pick.add(nth, left, &mut left);
     }

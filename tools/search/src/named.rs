@@ -75,7 +75,7 @@ pub(super) fn resolve_paths(
 }
 
 /// Returns the unqualified name if the term is a name from a program that can identify a definition.
-fn symbol(term: &Term) -> Option<String> {
+pub(super) fn symbol(term: &Term) -> Option<String> {
     const LEAST: usize = 4;
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let text = term.text.trim_end_matches("()");

@@ -3,6 +3,7 @@
 use index::{FileKind, RankedFile, Ranking};
 use tree::{ListedFile, RepoPath};
 
+use super::depth::{SHOWN_FILES, choose_deep};
 use super::evidence::Spread;
 use super::excerpt::{ShownSpan, merge_spans, uncovered};
 use super::instructions::{self, Instructions};
@@ -10,29 +11,28 @@ use super::items::{Evidence, EvidenceItem, ItemKind, MapLine};
 use super::long_file::spans_of_long_file;
 use super::named::{NamedFiles, is_data};
 use super::overview::overview;
-use super::passages::{FEW_FILES, MANY_FILES, MOST_FILES, MOST_SPANS, PackingTurn, Pick, choose};
+use super::passages::{FEW_FILES, MOST_FILES, MOST_SPANS, Pick, choose};
+use super::rare_lines::RareLines;
 use super::reader::{CachingReader, Text, Unshown};
 use super::render;
-use super::spans::{best_spans, defined, main_definitions};
+use super::spans::{
+    around_lines, best_definition, best_spans, defined, defined_whole, whole_spans,
+};
+use super::text::Hit;
 use super::wanted::{WantedFile, share_bytes};
 
 /// Maximum sizes in the stable part, in bytes: of the README, and of the contribution guide.
 const README_BYTES: usize = 1200;
 const CONVENTION_BYTES: usize = 800;
 
-/// A tree with at most this many bytes of text is shown whole.
-const SMALL_TREE_BYTES: u64 = 8000;
 /// A tree with more files than this is not small.
 const SMALL_TREE_FILES: usize = 200;
 
-/// Maximum number of files in the map.
-const MAP: usize = 40;
-/// The map gets at least one part in this many of the space.
-const MAP_PART: usize = 8;
-/// Maximum number of further files that are only named, if few files are shown.
-const NEXT_FILES: usize = 6;
-/// Maximum number of definitions listed per file.
-const DEFINITIONS_PER_FILE: usize = 6;
+/// Maximum number of further files that are only named, and of the bytes for that.
+const NEXT_FILES: usize = 10;
+const NEXT_FILES_BYTES: usize = 800;
+/// Maximum number of bytes for lines with what the request quotes or names.
+const MENTION_BYTES: usize = 1200;
 /// Maximum number of definitions per file that are shown because the user named them.
 const MOST_NAMED: usize = 2;
 /// Longer names are assumed to be generated.
@@ -43,6 +43,8 @@ pub(super) struct Packing<'a> {
     reader: CachingReader<'a>,
     files: &'a [ListedFile],
     names: &'a NamedFiles,
+    /// Where what the request quotes or names is.
+    pub(super) rare_lines: RareLines,
     /// Bytes of the whole budget, and bytes left.
     total: usize,
     left: usize,
@@ -62,11 +64,11 @@ impl<'a> Packing<'a> {
     ) -> Packing<'a> {
         let total = tokens.saturating_mul(render::BYTES_PER_TOKEN);
         let evidence = Evidence { files: files.len(), ..Evidence::default() };
-        let (shown, whole) = (Vec::new(), Vec::new());
-        Packing { reader, files, names, total, left: total, shown, whole, evidence }
+        let (shown, whole, rare_lines) = (Vec::new(), Vec::new(), RareLines::default());
+        Packing { reader, files, names, rare_lines, total, left: total, shown, whole, evidence }
     }
 
-    /// Adds what is the same for every request: instructions, project overview, conventions and checks.
+    /// Adds what is the same for every request: instructions and checks.
     pub(super) fn stable(&mut self, checks: &[String], instruction_bytes: usize) {
         self.evidence.checks = checks.to_vec();
         let root = std::iter::once(None);
@@ -77,6 +79,10 @@ impl<'a> Packing<'a> {
             self.note_shown(&item);
             self.evidence.stable.push(item);
         }
+    }
+
+    /// Adds the beginning of the README and of the contribution guide to what is the same for every request.
+    pub(super) fn overview(&mut self) {
         let at_root = |name: &str| {
             let lower = name.to_lowercase();
             let is_it = |file: &&ListedFile| file.path.as_str().to_lowercase().starts_with(&lower);
@@ -196,74 +202,138 @@ impl<'a> Packing<'a> {
         }
     }
 
-    /// Adds all files if the tree is small. Returns true if it is.
-    pub(super) fn everything(&mut self) -> bool {
+    /// Adds all files if the tree is small: if they take at most `tokens`, which may be more than the budget. Returns true
+    /// if it is.
+    pub(super) fn everything(&mut self, tokens: usize) -> bool {
         let is_worth = |file: &&ListedFile| FileKind::of(&file.path) != FileKind::Aside;
-        let files = self.files.iter().filter(is_worth).take(SMALL_TREE_FILES + 1);
-        let files: Vec<&ListedFile> = files.collect();
-        if files.len() > SMALL_TREE_FILES {
+        let files: Vec<&ListedFile> =
+            self.files.iter().filter(is_worth).take(SMALL_TREE_FILES + 1).collect();
+        let most = tokens.saturating_mul(render::BYTES_PER_TOKEN);
+        let listed: u64 = files.iter().map(|file| file.bytes).sum();
+        if files.len() > SMALL_TREE_FILES || usize::try_from(listed).is_ok_and(|it| it > most) {
             return false;
         }
-        let mut texts = Vec::new();
-        let mut bytes = 0;
+        let mut items = Vec::new();
         for file in files {
             let Ok(text) = self.reader.text(&file.path) else { continue };
-            bytes += text.lines.text().len() as u64;
-            if bytes > SMALL_TREE_BYTES {
-                return false;
-            }
-            texts.push((file.path.clone(), text));
+            let unseen = self.unseen(&file.path, &[text.lines.all()]);
+            let item = |span| EvidenceItem::of(ItemKind::Passage, &file.path, &text, span);
+            items.extend(unseen.into_iter().map(item));
         }
-        texts.retain(|(path, _)| !self.whole.contains(path));
+        let cost: usize = items.iter().map(|item| render::item(item).len()).sum();
+        let named = self.total - self.left;
+        if named + cost > most {
+            return false;
+        }
+        self.left = self.left.max(cost);
         let mut section = self.left;
-        for (path, text) in texts {
-            let max_bytes = section;
-            self.head(ItemKind::Passage, &path, &text, max_bytes, &mut section);
+        for item in items {
+            self.push(item, &mut section);
         }
         true
     }
 
     /// Adds passages related to the request, and the next files.
     pub(super) fn spread(&mut self, ranking: &Ranking, spread: Spread) {
+        (self.evidence.partial, self.evidence.stale) = (ranking.partial, ranking.stale);
         match spread {
-            Spread::Wide => {
-                self.passages(ranking, &MANY_FILES);
-                self.map(ranking);
+            Spread::Whole => self.definitions(ranking),
+            Spread::Deep => self.passages(ranking),
+            Spread::Named => return,
+        }
+        self.other_lines();
+        self.next_files(ranking);
+    }
+
+    /// Returns the bytes that are kept for lines and names, which come after what is shown of the files.
+    fn kept_bytes(&self) -> usize {
+        let lines: usize = self.rare_lines.lines.iter().map(|hit| render::mention(hit).len()).sum();
+        NEXT_FILES_BYTES + (lines + render::TITLE_BYTES).min(MENTION_BYTES)
+    }
+
+    /// Adds further lines with what the request quotes or names.
+    fn other_lines(&mut self) {
+        let is_shown = |hit: &Hit| {
+            let mut items = self.evidence.items.iter();
+            items.any(|item| {
+                item.path == hit.path && (item.first_line..=item.last_line).contains(&hit.line)
+            })
+        };
+        let mut room = self.left.min(MENTION_BYTES).saturating_sub(render::TITLE_BYTES);
+        let fits = |hit: &&Hit| match room.checked_sub(render::mention(hit).len()) {
+            Some(rest) => {
+                room = rest;
+                true
             }
-            Spread::Deep => {
-                self.passages(ranking, &FEW_FILES);
-                self.next_files(ranking);
-            }
-            Spread::Named => {}
+            None => false,
+        };
+        let lines = self.rare_lines.lines.iter().filter(|hit| !is_shown(hit));
+        let lines: Vec<Hit> = lines.take_while(fits).cloned().collect();
+        if !lines.is_empty() {
+            let cost: usize = lines.iter().map(|hit| render::mention(hit).len()).sum();
+            self.left -= cost + render::TITLE_BYTES;
+            self.evidence.mentions = lines;
         }
     }
 
-    /// Adds the lines related to the request, in turns.
-    fn passages(&mut self, ranking: &Ranking, turns: &[PackingTurn]) {
-        (self.evidence.partial, self.evidence.stale) = (ranking.partial, ranking.stale);
-        let candidates: Vec<&RankedFile> = ranking
-            .files
-            .iter()
-            .filter(|file| !self.whole.contains(&file.path))
-            .take(MOST_FILES)
-            .collect();
-        let (reader, shown, symbols) = (&mut self.reader, &self.shown, &self.names.symbols);
-        let pick = |number: usize| {
-            let file = candidates.get(number)?;
-            let text = reader.text(&file.path).ok()?;
-            text.knows(ranking.hash(file));
-            let definitions = ranking.definitions(file, || Some(text.lines.text().to_owned()));
-            let count = text.lines.count();
-            let named = defined(symbols, &definitions, count, MOST_NAMED);
-            let others = best_spans(file, &definitions, count, MOST_SPANS);
-            let (named, worth) = (named.len(), [named, others].concat());
-            let shown = shown.iter().filter(|(path, _)| *path == file.path);
-            let shown = shown.map(|(_, span)| *span).collect();
-            let overhead = overhead(&file.path, &text);
-            let path = file.path.clone();
-            Some(Pick { path, text, overhead, worth, named, shown, chosen: Vec::new() })
+    /// Returns what there is to choose from in a file.
+    fn pick(&mut self, file: &RankedFile, ranking: &Ranking, spread: Spread) -> Option<Pick> {
+        let text = self.reader.text(&file.path).ok()?;
+        text.knows(ranking.hash(file));
+        let definitions = ranking.definitions(file, || Some(text.lines.text().to_owned()));
+        let count = text.lines.count();
+        let symbols = &self.names.symbols;
+        let (named, others, near) = match spread {
+            Spread::Whole => {
+                let spans = whole_spans(file, &definitions, count);
+                let (whole, near) = spans.iter().map(|it| (it.whole, it.near)).unzip();
+                let literal: Vec<usize> = self.rare_lines.literal_in(&file.path).collect();
+                let literal = around_lines(&literal, &definitions, count);
+                let named = [defined_whole(symbols, &definitions, count), literal].concat();
+                (named, whole, near)
+            }
+            Spread::Deep | Spread::Named => (
+                defined(symbols, &definitions, count, MOST_NAMED),
+                best_spans(file, &definitions, count, MOST_SPANS),
+                Vec::new(),
+            ),
         };
-        let picks = choose(turns, self.left - self.left / MAP_PART, pick);
+        let (named, worth) = (named.len(), [named, others].concat());
+        let shown = self.shown.iter().filter(|(path, _)| *path == file.path);
+        let shown = shown.map(|(_, span)| *span).collect();
+        let (path, kind, overhead) = (file.path.clone(), file.kind, overhead(&file.path, &text));
+        Some(Pick { path, kind, text, overhead, worth, near, named, shown, chosen: Vec::new() })
+    }
+
+    /// Returns the related files of which something is not shown yet, best first.
+    fn candidates<'r>(&self, ranking: &'r Ranking, most: usize) -> Vec<&'r RankedFile> {
+        let files = ranking.files.iter().filter(|file| !self.whole.contains(&file.path));
+        files.take(most).collect()
+    }
+
+    /// Adds the whole definitions that the request is about, of the first files.
+    fn definitions(&mut self, ranking: &Ranking) {
+        let candidates = self.candidates(ranking, SHOWN_FILES);
+        let mut picks: Vec<Pick> = candidates
+            .into_iter()
+            .filter_map(|file| self.pick(file, ranking, Spread::Whole))
+            .collect();
+        choose_deep(self.left.saturating_sub(self.kept_bytes()), &mut picks);
+        self.add_chosen(picks);
+    }
+
+    /// Adds the lines related to the request, in turns.
+    fn passages(&mut self, ranking: &Ranking) {
+        let candidates = self.candidates(ranking, MOST_FILES);
+        let room = self.left.saturating_sub(self.kept_bytes());
+        let picks = choose(&FEW_FILES, room, |number| {
+            self.pick(candidates.get(number)?, ranking, Spread::Deep)
+        });
+        self.add_chosen(picks);
+    }
+
+    /// Adds the chosen lines of files.
+    fn add_chosen(&mut self, picks: Vec<Pick>) {
         let mut section = self.left;
         for Pick { path, text, chosen, .. } in picks {
             for span in merge_spans(chosen) {
@@ -275,38 +345,14 @@ impl<'a> Packing<'a> {
         }
     }
 
-    /// Names the first related files that are not shown.
+    /// Names the next related files, of which nothing is shown, each with the definition that the request is about.
     fn next_files(&mut self, ranking: &Ranking) {
-        let mut section = self.left;
+        let mut section = self.left.min(NEXT_FILES_BYTES);
         let shown: Vec<&RepoPath> = self.evidence.items.iter().map(|item| &item.path).collect();
         let next = ranking.files.iter().filter(|file| !shown.contains(&&file.path));
         for file in next.take(NEXT_FILES).collect::<Vec<_>>() {
-            self.map_line(&file.path, Vec::new(), &mut section);
-        }
-    }
-
-    /// Adds the related files with their definitions, then other files.
-    fn map(&mut self, ranking: &Ranking) {
-        let mut section = (self.total / MAP_PART).max(self.left / 2).min(self.left);
-        for file in ranking.files.iter().take(MAP) {
-            let definitions = if self.whole.contains(&file.path) {
-                Vec::new()
-            } else {
-                self.definitions(file, ranking)
-            };
-            self.map_line(&file.path, definitions, &mut section);
-        }
-        let most = MAP.saturating_sub(ranking.files.len());
-        if most == 0 {
-            return;
-        }
-        let is_ranked = |file: &&ListedFile| ranking.files.iter().any(|r| r.path == file.path);
-        let mut others: Vec<&ListedFile> =
-            self.files.iter().filter(|file| !is_ranked(file)).collect();
-        others
-            .sort_by_cached_key(|file| (FileKind::of(&file.path), file.path.components().count()));
-        for file in others.into_iter().take(most) {
-            self.map_line(&file.path, Vec::new(), &mut section);
+            let definition = self.best_definition(file, ranking);
+            self.map_line(&file.path, definition.into_iter().collect(), &mut section);
         }
     }
 
@@ -397,13 +443,11 @@ impl<'a> Packing<'a> {
         }
     }
 
-    fn definitions(&mut self, file: &RankedFile, ranking: &Ranking) -> Vec<String> {
+    fn best_definition(&mut self, file: &RankedFile, ranking: &Ranking) -> Option<String> {
         let reader = &mut self.reader;
         let text = || reader.text(&file.path).ok().map(|text| text.lines.text().to_owned());
-        let definitions = ranking.definitions(file, text);
-        let main = main_definitions(&definitions, DEFINITIONS_PER_FILE).into_iter();
-        let named = main.map(|definition| format!("{} {}", definition.kind, definition.name));
-        named.filter(|text| text.len() <= MAX_DEFINITION_BYTES).collect()
+        best_definition(file, &ranking.definitions(file, text))
+            .filter(|text| text.len() <= MAX_DEFINITION_BYTES)
     }
 }
 

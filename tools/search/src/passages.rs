@@ -1,34 +1,21 @@
-//! Divides the space for passages among the files: breadth first. Pure.
+//! Divides the space for passages among some files, in turns. Pure.
 
 use std::rc::Rc;
 
+use index::FileKind;
 use tree::RepoPath;
 
 use super::excerpt::{ShownSpan, uncovered};
 use super::reader::Text;
 
-/// The turns in which files get space: first the best lines of many files, then more of the first ones, then of others.
-pub(super) const MANY_FILES: [PackingTurn; 9] = [
-    PackingTurn { from: 0, to: 10, nth: 0, part: 16, most: BREADTH_BYTES },
-    PackingTurn { from: 10, to: 26, nth: 0, part: 48, most: BREADTH_BYTES },
-    PackingTurn { from: 0, to: 5, nth: 1, part: 16, most: usize::MAX },
-    PackingTurn { from: 26, to: MOST_FILES, nth: 0, part: 48, most: BREADTH_BYTES },
-    PackingTurn { from: 0, to: 5, nth: 2, part: 16, most: usize::MAX },
-    PackingTurn { from: 0, to: 5, nth: 3, part: 16, most: usize::MAX },
-    PackingTurn { from: 0, to: 5, nth: 4, part: 16, most: usize::MAX },
-    PackingTurn { from: 5, to: 10, nth: 1, part: 16, most: usize::MAX },
-    PackingTurn { from: 0, to: MOST_FILES, nth: 1, part: 16, most: usize::MAX },
-];
-/// The turns when fewer files get more space each.
+/// The turns in which files get space: first the best lines of each, then more of the first ones.
 pub(super) const FEW_FILES: [PackingTurn; 3] = [
-    PackingTurn { from: 0, to: 6, nth: 0, part: 6, most: usize::MAX },
-    PackingTurn { from: 0, to: 3, nth: 1, part: 6, most: usize::MAX },
-    PackingTurn { from: 0, to: 6, nth: 2, part: 6, most: usize::MAX },
+    PackingTurn { from: 0, to: MOST_FILES, nth: 0, part: 6 },
+    PackingTurn { from: 0, to: 3, nth: 1, part: 6 },
+    PackingTurn { from: 0, to: MOST_FILES, nth: 2, part: 6 },
 ];
-/// The space used for breadth; anything beyond it goes to the first files.
-const BREADTH_BYTES: usize = 20_000;
 /// Maximum number of files that get any lines.
-pub(super) const MOST_FILES: usize = 40;
+pub(super) const MOST_FILES: usize = 6;
 /// Minimum number of lines for an item, and minimum number of bytes to hold one.
 const MIN_LINES: usize = 3;
 const MIN_BYTES: usize = 80;
@@ -44,19 +31,21 @@ pub(super) struct PackingTurn {
     to: usize,
     /// Which span each file gets: 0 for its best, 1 for its second best, and so on.
     nth: usize,
-    /// Each file gets at most one part in `part` of the space, counting at most `most` bytes of it.
+    /// Each file gets at most one part in `part` of the space.
     part: usize,
-    most: usize,
 }
 
 /// The lines chosen from a file.
 pub(super) struct Pick {
     pub(super) path: RepoPath,
+    pub(super) kind: FileKind,
     pub(super) text: Rc<Text>,
     /// Upper bound of the bytes around the lines of an item.
     pub(super) overhead: usize,
     /// Spans worth showing, best first.
     pub(super) worth: Vec<ShownSpan>,
+    /// The lines next to what the request is about, best first, for where nothing larger fits.
+    pub(super) near: Vec<ShownSpan>,
     /// How many of them the user named; these come first and are shown as completely as possible.
     pub(super) named: usize,
     /// Spans that are already shown.
@@ -74,7 +63,7 @@ pub(super) fn choose(
 ) -> Vec<Pick> {
     let mut left = room;
     let mut picks: Vec<Option<Pick>> = Vec::new();
-    for &PackingTurn { from, to, nth, part, most } in turns {
+    for &PackingTurn { from, to, nth, part } in turns {
         for file in from..to {
             if left < MIN_BYTES {
                 break;
@@ -83,7 +72,7 @@ pub(super) fn choose(
                 picks.push(pick(picks.len()));
             }
             if let Some(Some(pick)) = picks.get_mut(file) {
-                pick.add(nth, room.min(most) / part, &mut left);
+                pick.add(nth, room / part, &mut left);
             }
         }
     }
@@ -133,9 +122,11 @@ mod tests {
         };
         Pick {
             path: RepoPath::parse("a.rs").unwrap(),
+            kind: FileKind::Source,
             text: Rc::new(Text::new(&text)),
             overhead: 20,
             worth: spans(worth),
+            near: Vec::new(),
             named: 0,
             shown: spans(shown),
             chosen: Vec::new(),
@@ -148,7 +139,7 @@ mod tests {
         let of = |pick: &Pick| {
             merge_spans(pick.chosen.clone()).iter().map(|span| (span.first, span.last)).collect()
         };
-        choose(&MANY_FILES, room, |_| picks.next()).iter().map(of).collect()
+        choose(&FEW_FILES, room, |_| picks.next()).iter().map(of).collect()
     }
 
     #[test]
@@ -161,14 +152,14 @@ mod tests {
         let expected = [vec![(1, 5)], vec![(100, 110), (300, 310)], vec![(200, 210)]];
         assert_eq!(chosen(8000, picks), expected);
         let picks = vec![pick(900, &[(100, 110)], &[]), pick(900, &[(200, 210)], &[])];
-        assert!(chosen(600, picks).iter().all(Vec::is_empty), "not enough space for any file");
+        assert!(chosen(300, picks).iter().all(Vec::is_empty), "not enough space for any file");
     }
 
     #[test]
     fn named_lines_get_more_space() {
         let lines = |named: usize| {
             let named = Pick { named, ..pick(900, &[(100, 160)], &[]) };
-            let chosen = chosen(8000, vec![named, pick(900, &[(200, 210)], &[])]);
+            let chosen = chosen(4000, vec![named, pick(900, &[(200, 210)], &[])]);
             chosen[0].iter().map(|(first, last)| last - first + 1).sum::<usize>()
         };
         assert!(lines(0) < 40, "{}", lines(0));
@@ -183,19 +174,14 @@ mod tests {
 
     #[test]
     fn a_file_without_a_turn_is_not_read() {
-        let mut asked = 0;
-        choose(&MANY_FILES, 4000, |_| {
-            asked += 1;
-            Some(pick(900, &[(1, 20)], &[]))
-        });
-        assert!(asked < MOST_FILES, "{asked}");
-        choose(&MANY_FILES, 0, |_| panic!("there is no space"));
+        choose(&FEW_FILES, MIN_BYTES - 1, |_| panic!("there is no space"));
+        choose(&FEW_FILES, 0, |_| panic!("there is no space"));
     }
 
     proptest::proptest! {
         #[test]
         fn the_available_space_is_never_exceeded(room in 0usize..20_000, files in 1usize..50) {
-            let picks = choose(&MANY_FILES, room, |n| {
+            let picks = choose(&FEW_FILES, room, |n| {
                 (n < files).then(|| pick(30 * n, &[(n, n + 30), (n + 10, n + 60)], &[]))
             });
             let cost = |pick: &Pick| {

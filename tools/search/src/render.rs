@@ -2,6 +2,7 @@
 
 use super::excerpt::{fence_around, numbered_line};
 use super::items::{Evidence, EvidenceItem, ItemKind, MapLine};
+use super::text::Hit;
 
 /// Number of hash digits shown.
 const HASH_DIGITS: usize = 8;
@@ -22,6 +23,8 @@ pub const TITLE_BYTES: usize = 80;
 pub struct Titles {
     /// Title of the commands that check a change.
     pub checks: String,
+    /// Title of the lines with what the request quotes or names.
+    pub mentions: String,
     /// Title of the map.
     pub map: String,
     /// Title of the notes about what is not shown.
@@ -42,6 +45,7 @@ pub fn render(evidence: &Evidence, titles: &Titles) -> String {
     let mut text: String = evidence.instructions.iter().map(stable_item).collect();
     text.extend(evidence.items.iter().map(item));
     for (title, section) in [
+        (&titles.mentions, evidence.mentions.iter().map(mention).collect()),
         (&titles.map, evidence.map.iter().map(map_line).collect()),
         (&titles.omitted, list(&evidence.omitted)),
     ] {
@@ -102,6 +106,11 @@ pub(super) fn item(item: &EvidenceItem) -> String {
     text
 }
 
+/// Renders a line with what the request quotes or names.
+pub(super) fn mention(hit: &Hit) -> String {
+    format!("{}:{}: {}\n", hit.path, hit.line, hit.text)
+}
+
 /// Renders one file of the map.
 pub(super) fn map_line(line: &MapLine) -> String {
     if line.definitions.is_empty() {
@@ -145,6 +154,7 @@ mod tests {
                 EvidenceItem { encoding: Some("GBK"), ..shown(ItemKind::Named, "修\n", 1, 1) },
                 shown(ItemKind::Named, "", 1, 0),
             ],
+            mentions: vec![Hit { path: path("b.rs"), line: 7, text: "a();".into() }],
             map: vec![
                 MapLine { path: path("a.rs"), definitions: vec!["fn a".into(), "struct B".into()] },
                 MapLine { path: path("文.md"), definitions: Vec::new() },
@@ -155,8 +165,12 @@ mod tests {
             partial: false,
             stale: 0,
         };
-        let titles =
-            Titles { checks: "Checks:".into(), map: "Files:".into(), omitted: "Not shown:".into() };
+        let titles = Titles {
+            checks: "Checks:".into(),
+            mentions: "Lines:".into(),
+            map: "Files:".into(),
+            omitted: "Not shown:".into(),
+        };
         insta::assert_snapshot!(render(&evidence, &titles), @r"
         ### src/a.md (instructions)
         ```
@@ -173,6 +187,8 @@ mod tests {
            1| 修
         ```
         ### src/a.md (empty) e3b0c442
+        Lines:
+        b.rs:7: a();
         Files:
         a.rs: fn a, struct B
         文.md

@@ -5,12 +5,23 @@ use index::{Definition, RankedFile, WINDOW};
 
 use crate::excerpt::ShownSpan;
 
-/// A longer definition is not shown whole for the sake of a few lines.
+/// A longer definition is not shown whole for the sake of a few lines, unless it is the only one around them.
 const MAX_DEFINITION_LINES: u32 = 60;
+/// Nor is a longer one than this.
+const MAX_ONLY_DEFINITION_LINES: u32 = 150;
 /// Lines of context before and after the matching lines of a window.
 const CONTEXT: u32 = 3;
 /// Lines with less than this fraction of the weight of the best line in their window do not widen it.
 const MIN_WEIGHT: f64 = 0.25;
+
+/// Lines worth showing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct WorthSpan {
+    /// All that belongs together, such as a function.
+    pub(super) whole: ShownSpan,
+    /// The lines next to the place itself.
+    pub(super) near: ShownSpan,
+}
 
 /// Returns at most `most` spans worth showing, best first. They may overlap.
 pub(super) fn best_spans(
@@ -23,6 +34,79 @@ pub(super) fn best_spans(
     let windows =
         file.windows.iter().take(most).map(|window| (window.first, window.first + WINDOW - 1));
     windows.map(|window| span(window, &file.lines, definitions, count)).collect()
+}
+
+/// Returns the lines worth showing, best first: around the matching lines of each window, the whole definition, and the
+/// lines next to it for where that does not fit. They may overlap.
+pub(super) fn whole_spans(
+    file: &RankedFile,
+    definitions: &[Definition],
+    count: usize,
+) -> Vec<WorthSpan> {
+    let count = u32::try_from(count).unwrap_or(u32::MAX).max(1);
+    let span = |(first, last): (u32, u32)| ShownSpan {
+        first: first.clamp(1, count) as usize,
+        last: last.clamp(1, count) as usize,
+    };
+    let mut spans: Vec<WorthSpan> = Vec::new();
+    for window in &file.windows {
+        let mut lines = relevant(&file.lines, (window.first, window.first + WINDOW - 1));
+        lines.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+        for (line, _) in lines {
+            let near = (line.saturating_sub(CONTEXT), line.saturating_add(CONTEXT));
+            let whole = whole(line, definitions).or_else(|| innermost(line, definitions));
+            let worth = WorthSpan { whole: span(whole.unwrap_or(near)), near: span(near) };
+            if !spans.iter().any(|it| it.whole == worth.whole) {
+                spans.push(worth);
+            }
+        }
+    }
+    spans
+}
+
+/// Returns the definitions around these lines, or the lines next to those outside of any.
+pub(super) fn around_lines(
+    lines: &[usize],
+    definitions: &[Definition],
+    count: usize,
+) -> Vec<ShownSpan> {
+    let count = u32::try_from(count).unwrap_or(u32::MAX).max(1);
+    let number = |line: u32| line.clamp(1, count) as usize;
+    let spans = lines.iter().filter_map(|line| u32::try_from(*line).ok()).map(|line| {
+        let (first, last) = innermost(line, definitions)
+            .unwrap_or((line.saturating_sub(CONTEXT), line.saturating_add(CONTEXT)));
+        ShownSpan { first: number(first), last: number(last) }
+    });
+    spans.collect()
+}
+
+/// Returns the spans of the definitions with one of these names that contain no other such definition: of a class and its
+/// method, the method.
+pub(super) fn defined_whole(
+    names: &[String],
+    definitions: &[Definition],
+    count: usize,
+) -> Vec<ShownSpan> {
+    let count = u32::try_from(count).unwrap_or(u32::MAX).max(1);
+    let number = |line: u32| line.clamp(1, count) as usize;
+    let is_named = |it: &&Definition| it.kind != "impl" && names.contains(&it.name);
+    let named: Vec<&Definition> = definitions.iter().filter(is_named).collect();
+    let holds = |outer: &Definition, inner: &Definition| {
+        outer.first <= inner.first && inner.last <= outer.last && outer != inner
+    };
+    let inner = named.iter().filter(|outer| !named.iter().any(|inner| holds(outer, inner)));
+    inner.map(|it| ShownSpan { first: number(it.first), last: number(it.last) }).collect()
+}
+
+/// Returns the name of the innermost definition around the best matching line of a file, with its kind and its lines.
+pub(super) fn best_definition(file: &RankedFile, definitions: &[Definition]) -> Option<String> {
+    let window = file.windows.first()?;
+    let lines = relevant(&file.lines, (window.first, window.first + WINDOW - 1));
+    let best = lines.into_iter().max_by(|(_, one), (_, other)| one.total_cmp(other))?.0;
+    let around = definitions.iter().filter(|d| (d.first..=d.last).contains(&best));
+    let innermost = around.min_by_key(|d| d.last - d.first)?;
+    let Definition { kind, name, first, last, .. } = innermost;
+    Some(format!("{kind} {name} {first}-{last}"))
 }
 
 /// Returns the spans of at most `most` definitions with one of these names. Long ones are cut.
@@ -48,17 +132,29 @@ fn span(
     definitions: &[Definition],
     count: u32,
 ) -> ShownSpan {
-    let start = lines.partition_point(|(line, _)| *line < first);
-    let end = lines.partition_point(|(line, _)| *line <= last);
-    let inside = || lines.get(start..end).unwrap_or_default().iter();
-    let best = inside().map(|(_, weight)| *weight).fold(0.0, f64::max);
-    let relevant =
-        || inside().filter(|(_, weight)| *weight >= MIN_WEIGHT * best).map(|(line, _)| *line);
-    let (from, to) = (relevant().next().unwrap_or(first), relevant().next_back().unwrap_or(last));
+    let relevant = relevant(lines, (first, last));
+    let from = relevant.first().map_or(first, |(line, _)| *line);
+    let to = relevant.last().map_or(last, |(line, _)| *line);
     let start = whole(from, definitions).map_or(from.saturating_sub(CONTEXT), |(first, _)| first);
     let end = whole(to, definitions).map_or(to.saturating_add(CONTEXT), |(_, last)| last);
     let number = |line: u32| line.clamp(1, count.max(1)) as usize;
     ShownSpan { first: number(start), last: number(end) }
+}
+
+/// Returns the lines between `first` and `last` that are not much less relevant than the best one among them.
+fn relevant(lines: &[(u32, f64)], (first, last): (u32, u32)) -> Vec<(u32, f64)> {
+    let start = lines.partition_point(|(line, _)| *line < first);
+    let end = lines.partition_point(|(line, _)| *line <= last);
+    let inside = lines.get(start..end).unwrap_or_default();
+    let best = inside.iter().map(|(_, weight)| *weight).fold(0.0, f64::max);
+    inside.iter().filter(|(_, weight)| *weight >= MIN_WEIGHT * best).copied().collect()
+}
+
+/// Returns the smallest definition around `line`, unless it is very long.
+fn innermost(line: u32, definitions: &[Definition]) -> Option<(u32, u32)> {
+    let around = definitions.iter().filter(|d| (d.first..=d.last).contains(&line));
+    let innermost = around.map(|d| (d.first, d.last)).min_by_key(|(first, last)| last - first)?;
+    (innermost.1 - innermost.0 < MAX_ONLY_DEFINITION_LINES).then_some(innermost)
 }
 
 /// Returns the largest definition around `line` that is small enough to be shown whole.
@@ -66,15 +162,6 @@ fn whole(line: u32, definitions: &[Definition]) -> Option<(u32, u32)> {
     let around = definitions.iter().filter(|d| (d.first..=d.last).contains(&line));
     let small = around.map(|d| (d.first, d.last)).filter(|(f, l)| l - f < MAX_DEFINITION_LINES);
     small.max_by_key(|(first, last)| last - first)
-}
-
-/// Returns the main definitions of a file, as shown in a map: the outermost `most`, in line order.
-pub(super) fn main_definitions(definitions: &[Definition], most: usize) -> Vec<&Definition> {
-    let mut main: Vec<&Definition> = definitions.iter().filter(|d| d.kind != "impl").collect();
-    main.sort_by_key(|definition| (definition.depth, definition.line));
-    main.truncate(most);
-    main.sort_by_key(|definition| definition.line);
-    main
 }
 
 #[cfg(test)]
@@ -128,13 +215,5 @@ mod tests {
         };
         assert_eq!(of(&["b", "c"]), [(40, 55)]);
         assert_eq!(of(&["b", "a", "all"]), [(1, 61), (25, 35)]);
-    }
-
-    #[test]
-    fn the_outermost_definitions_are_the_main_ones() {
-        let definitions =
-            [definition("a", 1, 9, 0), definition("b", 2, 3, 1), definition("c", 10, 12, 0)];
-        let names = main_definitions(&definitions, 2);
-        assert_eq!(names.iter().map(|d| d.name.as_str()).collect::<Vec<_>>(), ["a", "c"]);
     }
 }

@@ -82,7 +82,7 @@ impl Plain {
                 left -= bytes;
                 shown.push(window);
             }
-            (shown, tokens - left / BYTES_PER_TOKEN)
+            (shown, Vec::new(), tokens - left / BYTES_PER_TOKEN)
         });
         let order = order.iter().map(|(_, file)| file.path.clone()).collect();
         Answer { order, shown }

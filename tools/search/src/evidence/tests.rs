@@ -14,8 +14,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tree::ReadTree;
 
-const OPTIONS: EvidenceOptions =
-    EvidenceOptions { tokens: 6000, instruction_tokens: 2000, spread: Spread::Wide };
+const OPTIONS: EvidenceOptions = EvidenceOptions {
+    tokens: 6000,
+    instruction_tokens: 2000,
+    small_tree_tokens: 5000,
+    spread: Spread::Whole,
+};
 
 fn write(root: &Path, path: &str, text: impl AsRef<[u8]>) {
     let path = root.join(path);
@@ -93,7 +97,8 @@ fn with(home: &tempfile::TempDir, request: &str, options: EvidenceOptions) -> Ev
 /// Renders as a prompt does, with titles of the maximum length.
 fn render(evidence: &Evidence) -> String {
     let title = |mark: &str| mark.repeat(TITLE_BYTES - 1);
-    let titles = Titles { checks: title("c"), map: title("m"), omitted: title("o") };
+    let titles =
+        Titles { checks: title("c"), mentions: title("n"), map: title("m"), omitted: title("o") };
     crate::render(evidence, &titles)
 }
 
@@ -108,37 +113,74 @@ fn shown(evidence: &Evidence, kind: ItemKind) -> Vec<String> {
 
 #[test]
 fn a_named_file_is_shown_whole_with_its_instructions_and_related_files() {
-    let evidence = of("In ./src/part_07.rs rename `helper_7` as the pagination does");
+    let evidence = of("In ./src/part_07.rs rename `helper_7` as pagination does");
     assert_eq!(shown(&evidence, ItemKind::Named), ["src/part_07.rs:1-8"]);
     let instructions: Vec<_> = evidence.instructions.iter().map(|it| it.path.as_str()).collect();
     assert_eq!(instructions, ["src/AGENTS.md"]);
     let passages = shown(&evidence, ItemKind::Passage);
-    assert!(passages.contains(&"src/pager.rs:1-7".to_owned()), "{passages:?}");
     assert!(!passages.iter().any(|passage| passage.starts_with("src/part_07.rs")));
+    let mentions = evidence.mentions.iter().map(|hit| format!("{}:{}", hit.path, hit.line));
+    assert!(
+        passages.contains(&"src/pager.rs:1-7".to_owned()) || mentions.eq(["src/pager.rs:4"]),
+        "the only use of it is shown: {passages:?} {:?}",
+        evidence.mentions
+    );
+}
+
+#[test]
+fn all_lines_with_a_rare_name_are_listed_and_a_quoted_message_brings_its_function() {
+    let home = repository();
+    let far = "fill_a_line_of_it!();\n".repeat(900);
+    let refuse = "fn refuse() {\n    let why = 1;\n    fail(\"the page is torn\", why);\n}\n";
+    write(home.path(), "src/zz.rs", format!("{far}{refuse}{far}"));
+    let test = "#[test]\nfn a_torn_page() {\n    let pages = Pages::new();\n    assert!(see(\"the page is torn\"));\n}\n";
+    write(home.path(), "tests/pages.rs", format!("{far}{test}{far}"));
+    for n in 0..5 {
+        write(home.path(), &format!("lib/a{n}.rs"), format!("{far}fn a() {{ torn_page({n}); }}\n"));
+        write(
+            home.path(),
+            &format!("lib/b{n}.rs"),
+            format!("{far}fn b() {{ torn_pages({n}); }}\n"),
+        );
+    }
+    let evidence = with(&home, "It says \"the page is torn\" after `torn_page`. Why?", OPTIONS);
+    let passages = shown(&evidence, ItemKind::Passage);
+    for whole in ["src/zz.rs:901-904", "tests/pages.rs:901-905"] {
+        assert!(passages.contains(&whole.to_owned()), "{whole} of {passages:?}");
+    }
+    let is_listed = |path: &str| {
+        evidence.mentions.iter().any(|hit| hit.path.as_str() == path)
+            || passages.iter().any(|passage| passage.starts_with(path))
+    };
+    assert!((0..5).all(|n| is_listed(&format!("lib/a{n}.rs"))), "{:?}", evidence.mentions);
+    assert!(!evidence.mentions.iter().any(|hit| hit.text.contains("torn_pages")));
+    for n in 5..20 {
+        write(home.path(), &format!("lib/a{n}.rs"), format!("{far}fn a() {{ torn_page({n}); }}\n"));
+    }
+    let evidence = with(&home, "what is `torn_page`?", OPTIONS);
+    assert!(evidence.mentions.is_empty(), "it is not rare");
 }
 
 #[test]
 fn a_request_in_words_finds_what_it_is_about() {
     let evidence = of("the pagination is off by one");
     assert_eq!(shown(&evidence, ItemKind::Passage).first().unwrap(), "src/pager.rs:1-7");
-    let definitions = |path: &str| {
-        let line = evidence.map.iter().find(|line| line.path.as_str() == path);
-        line.map(|line| line.definitions.clone())
-    };
-    assert_eq!(
-        definitions("src/pager.rs"),
-        Some(Vec::new()),
-        "a file shown whole has no definitions in the map"
-    );
+    assert!(!evidence.map.iter().any(|line| line.path.as_str() == "src/pager.rs"));
 }
 
 #[test]
 fn the_stable_part_is_the_same_for_every_request_and_source_change() {
     let home = repository();
-    let stable = |request: &str| {
+    let spread = |request: &str, spread| {
         let titles = Titles { checks: "Checks:".to_owned(), ..Titles::default() };
-        crate::render_stable(&with(&home, request, OPTIONS), &titles)
+        let options = EvidenceOptions { spread, ..OPTIONS };
+        crate::render_stable(&with(&home, request, options), &titles)
     };
+    let stable = |request: &str| spread(request, Spread::Deep);
+    assert!(
+        !spread("the pagination", Spread::Whole).contains("# Pages"),
+        "a change needs no README"
+    );
     let first = stable("the pagination is off by one");
     for part in ["Say please.", "# Pages", "Checks:\n- make test"] {
         assert_eq!(first.matches(part).count(), 1, "{part} in {first}");
@@ -159,8 +201,8 @@ fn a_small_tree_is_shown_whole_and_needs_no_index() {
     write(home.path(), "logo.png", b"\x89PNG\0\0");
     let index = index(&home, state.path());
     let evidence = gather("what is it?", &index, &OPTIONS, &[]);
-    assert_eq!(shown(&evidence, ItemKind::Passage), ["a.rs:1-20", "b/c.py:1-20"]);
-    assert_eq!(evidence.stable.first().unwrap().path.as_str(), "README.md");
+    assert_eq!(shown(&evidence, ItemKind::Passage), ["README.md:1-20", "a.rs:1-20", "b/c.py:1-20"]);
+    assert!(evidence.stable.is_empty());
     assert!(!evidence.partial);
     assert_eq!(fs::read_dir(state.path()).unwrap().count(), 0);
 }
@@ -247,8 +289,9 @@ fn lines_in_the_stable_part_are_not_shown_again() {
     let logo = "<p align=\"center\"><img src=\"logo.svg\"></p>\n";
     let text = format!("{logo}# Pages\n\nCuts books.\n{}", "more of pagination\n".repeat(200));
     write(home.path(), "README.md", text);
+    let options = EvidenceOptions { spread: Spread::Deep, ..OPTIONS };
     for request in ["README.md should tell of pagination", "the pagination of more books"] {
-        let evidence = with(&home, request, OPTIONS);
+        let evidence = with(&home, request, options);
         let readme = |item: &&EvidenceItem| item.path.as_str() == "README.md";
         let stable = evidence.stable.iter().find(readme).unwrap();
         assert!(stable.text.starts_with("# Pages\n\nCuts books.\n"), "{}", stable.text);
@@ -258,7 +301,7 @@ fn lines_in_the_stable_part_are_not_shown_again() {
         }
     }
     write(home.path(), "README.md", "# Pages\n\nCuts books.\n");
-    let evidence = with(&home, "README.md should tell of pagination", OPTIONS);
+    let evidence = with(&home, "README.md should tell of pagination", options);
     assert_eq!(shown(&evidence, ItemKind::Named), [""; 0], "all of it is in the stable part");
 }
 
@@ -315,32 +358,51 @@ fn no_request_panics() {
 }
 
 #[test]
-fn a_deep_spread_shows_more_of_fewer_files() {
+fn a_deep_spread_shows_lines_of_some_files_and_names_the_next() {
     let home = repository();
     let text = |n: u32| {
         let line = |k: u32| format!("    // what a parcel weighs, {n} and {k}\n");
         (0..200).map(line).collect::<String>()
     };
     (0..20).for_each(|n| write(home.path(), &format!("src/parcel_{n}.rs"), text(n)));
-    let asked = |spread| {
-        with(&home, "what a parcel weighs", EvidenceOptions { tokens: 2500, spread, ..OPTIONS })
-    };
-    let (wide, deep) = (asked(Spread::Wide), asked(Spread::Deep));
-    let files = |evidence: &Evidence| {
-        evidence.items.iter().map(|item| item.path.clone()).collect::<BTreeSet<_>>()
-    };
-    assert!(files(&wide).len() > 8, "{:?}", files(&wide));
-    assert_eq!(files(&deep).len(), 6);
-    let longest = |evidence: &Evidence| {
-        evidence.items.iter().map(|item| item.last_line - item.first_line).max().unwrap()
-    };
-    assert!(longest(&deep) > 2 * longest(&wide));
-    assert!(deep.map.len() <= 6 && deep.map.iter().all(|it| !files(&deep).contains(&it.path)));
-    assert!(wide.map.len() > 10);
+    let options = EvidenceOptions { tokens: 2500, spread: Spread::Deep, ..OPTIONS };
+    let deep = with(&home, "what a parcel weighs", options);
+    let files: BTreeSet<&RepoPath> = deep.items.iter().map(|item| &item.path).collect();
+    assert_eq!(files.len(), 6);
+    assert!(deep.map.len() <= 10 && deep.map.iter().all(|it| !files.contains(&it.path)));
     let (_state, index) = indexed(&home);
     let about = evidence_about("what a parcel weighs", (None, None), &index, 4000).unwrap();
     assert!(about.stable.is_empty() && about.items.len() >= 3, "{about:?}");
     assert!(render(&about).len() <= 4000 + 3 * TITLE_BYTES);
+}
+
+#[test]
+fn a_change_is_shown_whole_functions_of_few_files_and_the_lines_of_others() {
+    let home = repository();
+    let function = |name: &str, lines: usize| {
+        format!("fn {name}() {{\n{}}}\n\n", "    weigh(parcel);\n".repeat(lines))
+    };
+    let far = "fill_a_line_of_it!();\n".repeat(900);
+    let short = function("short", 20);
+    let files = [("near", 20), ("middle", 140), ("far", 2000)];
+    for (name, lines) in files {
+        let text = format!("{far}{}{far}{short}", function(name, lines));
+        write(home.path(), &format!("src/{name}.rs"), text);
+    }
+    for n in 0..20 {
+        write(home.path(), &format!("src/other_{n}.rs"), format!("{far}fn f() {{ parcel(); }}\n"));
+    }
+    let evidence = with(&home, "parcel: weigh it", EvidenceOptions { tokens: 3500, ..OPTIONS });
+    let passages = shown(&evidence, ItemKind::Passage);
+    let files: BTreeSet<&RepoPath> = evidence.items.iter().map(|item| &item.path).collect();
+    assert_eq!(files.len(), 5, "{passages:?}");
+    assert_eq!(evidence.map.len(), 10);
+    assert!(evidence.map.iter().all(|line| line.definitions == ["fn f 901-901"]));
+    // Both functions of a file are shown, from the first to the last line; of one that is too long, the place.
+    assert!(passages.contains(&"src/near.rs:901-922".to_owned()), "{passages:?}");
+    let long =
+        passages.iter().filter(|passage| passage.starts_with("src/far.rs")).collect::<Vec<_>>();
+    assert!(!long.is_empty(), "{passages:?}");
 }
 
 #[test]
