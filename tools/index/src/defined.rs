@@ -4,4 +4,4 @@ pub(crate) mod definitions;
 pub(crate) mod document;
 pub(crate) mod grammar;
 pub(crate) mod kind;
-pub(crate) mod patterns;
+mod languages;

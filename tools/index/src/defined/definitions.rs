@@ -1,10 +1,10 @@
-//! Finds what a file defines, and on which lines: by a built-in grammar, or else by patterns for lines. Pure.
+//! Finds what a file defines, and on which lines, by a built-in grammar. Pure.
 
 use tree::RepoPath;
 
-use crate::defined::{grammar, patterns};
+use crate::defined::grammar;
 
-/// Larger files use patterns, which take no longer than reading the file.
+/// Larger files are generated, and take long to parse.
 const MAX_GRAMMAR_BYTES: usize = 1 << 20;
 /// Maximum number of definitions kept per file; more occur only in generated files.
 const MAX_DEFINITIONS: usize = 2000;
@@ -26,13 +26,13 @@ pub struct Definition {
     pub depth: u32,
 }
 
-/// Returns the definitions of a file, ordered by the lines of their names.
+/// Returns the definitions of a file, ordered by the lines of their names; none of a language without a grammar.
 pub fn definitions_of_file(path: &RepoPath, text: &str) -> Vec<Definition> {
     let extension = path.name().rsplit_once('.').map_or("", |(_, extension)| extension);
-    let by_grammar = (text.len() <= MAX_GRAMMAR_BYTES)
-        .then(|| grammar::definitions_by_grammar(extension, text, MAX_DEFINITIONS))
-        .flatten();
-    by_grammar.unwrap_or_else(|| patterns::definitions_by_pattern(extension, text, MAX_DEFINITIONS))
+    if text.len() > MAX_GRAMMAR_BYTES {
+        return Vec::new();
+    }
+    grammar::definitions_by_grammar(extension, text, MAX_DEFINITIONS).unwrap_or_default()
 }
 
 /// Writes definitions in a form that [`read`] parses, one per line.
@@ -115,16 +115,141 @@ mod tests {
     }
 
     #[test]
-    fn languages_without_a_grammar_use_patterns() {
-        let c = "#define MAX 3\nstruct a {\n};\nstatic int b(int x)\n{\n  if (x) { c(x); }\n}\nint e(void);\n";
-        assert_eq!(defined("a.c", c), ["define MAX 1-1", "struct a 2-3", "fn b 4-7"]);
+    fn c_and_cpp() {
+        let text = "#define MAX 3\n\n/* A. */\nstruct a {\n};\ntypedef struct { int x; } p;\nstatic int *b(int x)\n{\n  if (x) { c(x); }\n}\nint e(void);\n";
+        assert_eq!(
+            defined("a.c", text),
+            ["define MAX 1-1", "struct a 3-5", "typedef p 6-6", "fn b 7-10"]
+        );
+        let text = "namespace n {\n// T.\ntemplate <class T>\nclass A : B {\n  A() {}\n  ~A() {}\n  int f() const { return 1; }\n};\n}\nint n::A::g(int x) {\n}\nenum class E { x };\n";
+        assert_eq!(
+            defined("a.hpp", text),
+            [
+                "namespace n 1-9",
+                ".class A 2-8",
+                "..fn A 5-5",
+                "..fn ~A 6-6",
+                "..fn f 7-7",
+                "fn g 10-11",
+                "enum E 12-12"
+            ]
+        );
+    }
+
+    #[test]
+    fn languages_of_the_virtual_machines() {
+        let java = "package x;\n\n/** Doc. */\n@A\npublic class B<T> {\n  // c\n  B() {}\n  @Override\n  public int f(int x) {\n    return x;\n  }\n  record R(int x) {}\n}\ninterface I { void g(); }\n";
+        assert_eq!(
+            defined("B.java", java),
+            [
+                "class B 3-13",
+                ".constructor B 6-7",
+                ".method f 8-11",
+                ".record R 12-12",
+                "interface I 14-14",
+                ".method g 14-14"
+            ]
+        );
+        let kotlin = "/** Doc. */\n@A\nclass B(val x: Int) {\n  fun f() = x\n}\nobject O\nfun <T> T.g(): Int {\n  return 1\n}\ninterface I\n";
+        assert_eq!(
+            defined("b.kt", kotlin),
+            ["class B 1-5", ".fun f 4-4", "object O 6-6", "fun g 7-9", "class I 10-10"]
+        );
+        let scala = "/** Doc. */\nclass A(x: Int) {\n  def f = 1\n}\nobject A {\n  @inline def g(x: Int): Int = {\n    x\n  }\n}\ntrait T\n";
+        assert_eq!(
+            defined("a.scala", scala),
+            ["class A 1-4", ".def f 3-3", "object A 5-9", ".def g 6-8", "trait T 10-10"]
+        );
+        let csharp = "namespace N {\n  /// <summary>Doc.</summary>\n  [A]\n  public class B {\n    public int P { get; set; }\n    public B() {}\n    // f\n    public async Task<int> F(int x)\n    {\n    }\n  }\n  enum E { X }\n}\n";
+        assert_eq!(
+            defined("b.cs", csharp),
+            [
+                "namespace N 1-13",
+                ".class B 2-11",
+                "..property P 5-5",
+                "..constructor B 6-6",
+                "..method F 7-10",
+                ".enum E 12-12"
+            ]
+        );
+    }
+
+    #[test]
+    fn scripting_languages() {
+        let ruby = "# Doc.\nmodule M\n  class A::B < C\n    # f\n    def f?(x)\n      x\n    end\n\n    def self.g = 1\n  end\nend\n";
+        assert_eq!(
+            defined("a.rb", ruby),
+            ["module M 1-11", ".class B 3-10", "..def f? 4-7", "..def g 9-9"]
+        );
+        let php = "<?php\nnamespace N;\n/** Doc. */\n#[A]\nfinal class B extends C\n{\n    /** f */\n    public function f(int $x): int\n    {\n        return $x;\n    }\n}\nfunction g() {}\ntrait T {}\n";
+        assert_eq!(
+            defined("b.php", php),
+            ["class B 3-12", ".function f 7-11", "function g 13-13", "trait T 14-14"]
+        );
+        let lua = "local M = {}\n-- Doc.\nfunction M.f(x)\n  return x\nend\nfunction M:g() end\nlocal function h() end\nlocal i = function()\nend\nM.j = function() end\nlocal k = 1\n";
+        assert_eq!(
+            defined("a.lua", lua),
+            [
+                "function f 2-5",
+                "function g 6-6",
+                "function h 7-7",
+                "function i 8-9",
+                "function j 10-10"
+            ]
+        );
+        let elixir = "defmodule A.B do\n  @moduledoc \"x\"\n\n  @doc \"f\"\n  @spec f(integer) :: integer\n  def f(0), do: 1\n  def f(x) when x > 1 do\n    x\n  end\n\n  defp g, do: 1\nend\n";
+        assert_eq!(defined("a.ex", elixir), ["defmodule B 1-12", ".def f 4-9", ".defp g 11-11"]);
+        let bash = "#!/bin/bash\n# Doc.\nf() {\n  x\n}\nfunction g {\n  y\n}\n";
+        assert_eq!(defined("a.sh", bash), ["function f 2-5", "function g 6-8"]);
+    }
+
+    #[test]
+    fn swift_zig_and_haskell() {
+        let swift = "/// Doc.\n@objc\npublic struct A: B {\n    init() {}\n    // f\n    func f<T>(x: T) -> T {\n        x\n    }\n}\nextension A { }\nprotocol P {\n    func g()\n}\nenum E { case x }\n";
+        assert_eq!(
+            defined("a.swift", swift),
+            [
+                "struct A 1-9",
+                ".init init 4-4",
+                ".func f 5-8",
+                "extension A 10-10",
+                "protocol P 11-13",
+                ".func g 12-12",
+                "enum E 14-14"
+            ]
+        );
+        let zig = "const std = @import(\"std\");\n/// Doc.\npub const A = struct {\n    x: u8,\n    pub fn f(self: A) u8 {\n        return self.x;\n    }\n};\nfn g() void {}\nconst E = enum { a };\n";
+        assert_eq!(
+            defined("a.zig", zig),
+            ["const A 2-8", ".fn f 5-7", "fn g 9-9", "const E 10-10"]
+        );
+        let haskell = "module A where\n\n-- | Doc.\nf :: Int -> Int\nf 0 = 1\nf n = n\n\ndata B = B { x :: Int }\n\nclass C a where\n  g :: a -> a\n\ninstance C B where\n  g b = b\n\nh = 1\n";
+        assert_eq!(
+            defined("A.hs", haskell),
+            [
+                "function f 3-6",
+                "data B 8-8",
+                "class C 10-11",
+                "instance C 13-14",
+                ".function g 14-14",
+                "function h 16-16"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_language_without_a_grammar_defines_nothing() {
         assert!(defined("a.unknown", "fn a() {}").is_empty());
+        assert!(defined("a.rs", &"fn a() {}\n".repeat(200_000)).is_empty(), "it is too large");
     }
 
     proptest::proptest! {
         #[test]
         fn any_text_is_fine(text in "\\PC{0,60}|[a-z(){};:= \n\tfnclassdef#*]{0,80}") {
-            for name in ["a.rs", "a.py", "a.ts", "a.tsx", "a.js", "a.go", "A.java", "a.c", "a.rb"] {
+            for name in [
+                "a.rs", "a.py", "a.ts", "a.tsx", "a.js", "a.go", "A.java", "a.c", "a.h", "a.cs", "a.kt", "a.rb",
+                "a.php", "a.swift", "a.scala", "a.ex", "a.lua", "a.zig", "a.hs", "a.sh",
+            ] {
                 let lines = u32::try_from(text.lines().count()).unwrap();
                 for found in definitions_of_file(&RepoPath::parse(name).unwrap(), &text) {
                     proptest::prop_assert!(1 <= found.first && found.first <= found.line);

@@ -1,11 +1,22 @@
 //! Finds definitions with the grammar of a language. Pure. In a text with syntax errors, finds the unambiguous ones.
 
+use std::sync::OnceLock;
+
 use tree_sitter::{Language, Node, Parser};
 
 use crate::defined::definitions::Definition;
+use crate::defined::languages::{DefiningNode, LANGUAGES, LanguageGrammar, NamePlace};
 
 /// Maximum number of lines above a definition that belong to it.
 const MAX_LEAD_LINES: usize = 12;
+
+/// A language, ready to be parsed.
+struct LoadedLanguage {
+    language: Language,
+    /// What each kind of node defines, by its number.
+    defines: Vec<Option<&'static DefiningNode>>,
+    has_clauses: bool,
+}
 
 /// Finds the definitions in a file with this extension; `None` for a language without a grammar.
 pub(crate) fn definitions_by_grammar(
@@ -13,111 +24,151 @@ pub(crate) fn definitions_by_grammar(
     text: &str,
     most: usize,
 ) -> Option<Vec<Definition>> {
+    let loaded = loaded(extension)?;
     let mut parser = Parser::new();
-    parser.set_language(&language(extension)?).ok()?;
+    parser.set_language(&loaded.language).ok()?;
     let tree = parser.parse(text, None)?;
     let mut found: Vec<Definition> = Vec::new();
     let mut cursor = tree.walk();
     // End offsets of the definitions that enclose the node.
     let mut around: Vec<usize> = Vec::new();
-    loop {
+    'walk: loop {
         let node = cursor.node();
         while around.last().is_some_and(|end| *end <= node.start_byte()) {
             around.pop();
         }
-        if let Some(definition) = definition(node, text, around.len()) {
+        let defines = loaded.defines.get(usize::from(node.kind_id())).copied().flatten();
+        if let Some(defines) = defines
+            && let Some(definition) = definition(node, defines, text, around.len())
+        {
             around.push(node.end_byte());
             found.push(definition);
             if found.len() == most {
                 break;
             }
         }
-        if cursor.goto_first_child() || cursor.goto_next_sibling() {
+        if cursor.goto_first_child() {
             continue;
         }
-        loop {
+        while !cursor.goto_next_sibling() {
             if !cursor.goto_parent() {
-                found.sort_by_key(|definition| definition.line);
-                return Some(found);
-            }
-            if cursor.goto_next_sibling() {
-                break;
+                break 'walk;
             }
         }
     }
     found.sort_by_key(|definition| definition.line);
+    if loaded.has_clauses {
+        join_clauses(&mut found);
+    }
     Some(found)
 }
 
-fn language(extension: &str) -> Option<Language> {
-    let language = match extension {
-        "rs" => tree_sitter_rust::LANGUAGE,
-        "py" | "pyi" => tree_sitter_python::LANGUAGE,
-        "js" | "jsx" | "mjs" | "cjs" => tree_sitter_javascript::LANGUAGE,
-        "ts" | "mts" | "cts" => tree_sitter_typescript::LANGUAGE_TYPESCRIPT,
-        "tsx" => tree_sitter_typescript::LANGUAGE_TSX,
-        "go" => tree_sitter_go::LANGUAGE,
-        _ => return None,
+/// Returns the language of an extension, which is prepared once.
+fn loaded(extension: &str) -> Option<&'static LoadedLanguage> {
+    static LOADED: [OnceLock<LoadedLanguage>; LANGUAGES.len()] =
+        [const { OnceLock::new() }; LANGUAGES.len()];
+    let at = LANGUAGES.iter().position(|language| language.extensions.contains(&extension))?;
+    let LanguageGrammar { grammar, definitions, has_clauses, .. } = LANGUAGES.get(at)?;
+    let load = || {
+        let language = Language::from(*grammar);
+        let mut defines = vec![None; language.node_kind_count()];
+        for (number, place) in (0..).zip(&mut defines) {
+            let kind =
+                language.node_kind_for_id(number).filter(|_| language.node_kind_is_named(number));
+            *place = kind.and_then(|kind| definitions.iter().find(|(of, ..)| *of == kind));
+        }
+        LoadedLanguage { language, defines, has_clauses: *has_clauses }
     };
-    Some(language.into())
+    Some(LOADED.get(at)?.get_or_init(load))
 }
 
-fn definition(node: Node<'_>, text: &str, depth: usize) -> Option<Definition> {
-    let (kind, field) = kind(node, text)?;
-    let name = node.child_by_field_name(field)?;
+fn definition(
+    node: Node<'_>,
+    (_, keyword, place): &DefiningNode,
+    text: &str,
+    depth: usize,
+) -> Option<Definition> {
+    let name = name(node, *place, text)?;
     let line = name.start_position().row;
-    let name = name.utf8_text(text.as_bytes()).ok()?;
-    let name = name.split(['<', '\n']).next().unwrap_or_default().trim();
+    let of = |node: Node<'_>| text.get(node.byte_range());
+    // The part of a name that qualifies it is not part of it, nor are the parameters of a type.
+    let name = of(name)?.split(['<', '\n']).next().unwrap_or_default().trim();
+    let name = name.rsplit(['.', ':']).next().unwrap_or_default();
     if name.is_empty() || name == "_" {
         return None;
     }
+    let keyword = match (*keyword, place) {
+        ("", NamePlace::BeforeValue(_)) => of(node.parent()?)?.split_whitespace().next()?,
+        ("", NamePlace::InCall(_)) => of(node.child_by_field_name("target")?)?,
+        ("", _) => of(node.child_by_field_name("declaration_kind")?)?,
+        (keyword, _) => keyword,
+    };
     let whole = with_wrapper(node);
     let number = |row: usize| u32::try_from(row + 1).ok();
     Some(Definition {
-        kind: kind.to_owned(),
+        kind: keyword.to_owned(),
         name: name.to_owned(),
-        first: number(first_row(whole))?,
+        first: number(first_row(whole, text))?,
         line: number(line)?,
         last: number(last_row(whole).max(line))?,
         depth: u32::try_from(depth).ok()?,
     })
 }
 
-/// Returns the keyword for what `node` defines, and the field with its name.
-fn kind<'a>(node: Node<'_>, text: &'a str) -> Option<(&'a str, &'static str)> {
-    let kind = match node.kind() {
-        "function_item" | "function_signature_item" => "fn",
-        "struct_item" => "struct",
-        "enum_item" | "enum_declaration" => "enum",
-        "trait_item" => "trait",
-        "union_item" => "union",
-        "type_item" | "type_alias_declaration" | "type_spec" | "type_alias" => "type",
-        "static_item" => "static",
-        "const_item" => "const",
-        "macro_definition" => "macro_rules!",
-        "impl_item" => return Some(("impl", "type")),
-        "mod_item" if node.child_by_field_name("body").is_some() => "mod",
-        "function_definition" => "def",
-        "class_definition" | "class_declaration" | "abstract_class_declaration" => "class",
-        "function_declaration" | "generator_function_declaration" => {
-            if text.get(node.byte_range())?.starts_with("func ") { "func" } else { "function" }
+/// Returns the node with the name of a definition; `None` if nothing is defined.
+fn name<'t>(node: Node<'t>, place: NamePlace, text: &str) -> Option<Node<'t>> {
+    match place {
+        NamePlace::Field(field) => node.child_by_field_name(field),
+        NamePlace::WithBody => {
+            node.child_by_field_name("body")?;
+            node.child_by_field_name("name")
         }
-        "method_declaration" => "func",
-        "method_definition" => "method",
-        "interface_declaration" => "interface",
-        "internal_module" => "namespace",
-        "variable_declarator" => match node.child_by_field_name("value")?.kind() {
-            "arrow_function" | "function_expression" | "generator_function" => {
-                text.get(node.parent()?.byte_range())?.split_whitespace().next()?
-            }
-            _ => return None,
-        },
-        _ => return None,
-    };
-    Some((kind, "name"))
+        NamePlace::Declarator => {
+            let next = |node: &Node<'t>| {
+                let named = || node.named_child(0).filter(|_| node.kind().ends_with("_declarator"));
+                node.child_by_field_name("declarator").or_else(named)
+            };
+            std::iter::successors(next(&node), next).last()
+        }
+        NamePlace::BeforeValue(kinds) => {
+            let inner = |node: Node<'t>| match node.kind() {
+                "expression_list" | "variable_list" => node.named_child(0),
+                _ => Some(node),
+            };
+            let last =
+                || node.named_child(node.named_child_count().checked_sub(1)?.try_into().ok()?);
+            let value = inner(node.child_by_field_name("value").or_else(last)?)?;
+            let first = || node.named_child(0);
+            let name = inner(node.child_by_field_name("name").or_else(first)?)?;
+            kinds.contains(&value.kind()).then_some(name)
+        }
+        NamePlace::InCall(names) => {
+            let target = node.child_by_field_name("target")?;
+            names.contains(&text.get(target.byte_range())?).then_some(())?;
+            let arguments =
+                (0..).map_while(|at| node.named_child(at)).find(|it| it.kind() == "arguments")?;
+            // The name of what is called there, or on the left of a guard.
+            let inner = |node: &Node<'t>| {
+                node.child_by_field_name("target").or_else(|| node.child_by_field_name("left"))
+            };
+            std::iter::successors(arguments.named_child(0), inner).last()
+        }
+    }
 }
 
-/// Returns the node including its wrappers: `export`, decorators, the keyword of a variable.
+/// Joins definitions that follow each other and are clauses of the same.
+fn join_clauses(found: &mut Vec<Definition>) {
+    found.dedup_by(|next, before| {
+        let same =
+            next.name == before.name && next.kind == before.kind && next.depth == before.depth;
+        if same {
+            before.last = before.last.max(next.last);
+        }
+        same
+    });
+}
+
+/// Returns the node including its wrappers: `export`, decorators, the keyword of a variable, the parameters of a template.
 fn with_wrapper(node: Node<'_>) -> Node<'_> {
     let mut whole = node;
     while let Some(parent) = whole.parent() {
@@ -127,6 +178,7 @@ fn with_wrapper(node: Node<'_>) -> Node<'_> {
             | "lexical_declaration"
             | "variable_declaration"
             | "type_declaration"
+            | "template_declaration"
                 if parent.named_child_count() <= 2 =>
             {
                 whole = parent;
@@ -137,15 +189,20 @@ fn with_wrapper(node: Node<'_>) -> Node<'_> {
     whole
 }
 
-fn first_row(node: Node<'_>) -> usize {
+fn first_row(node: Node<'_>, text: &str) -> usize {
+    let begins = |node: Node<'_>, with| {
+        text.get(node.byte_range()).is_some_and(|text| text.starts_with(with))
+    };
     let start = node.start_position().row;
     let mut first = start;
-    let mut next = node.prev_sibling();
+    let mut next = node_above(node);
     while let Some(above) = next {
-        let leads = matches!(
-            above.kind(),
-            "attribute_item" | "decorator" | "line_comment" | "block_comment" | "comment"
-        );
+        let leads = match above.kind() {
+            "attribute_item" | "decorator" | "signature" => true,
+            // An attribute of Elixir.
+            "unary_operator" => begins(above, "@"),
+            kind => (kind.ends_with("comment") || kind == "haddock") && !begins(above, "#!"),
+        };
         // A comment at the end of a line of code belongs to that line.
         let alone =
             above.prev_sibling().is_none_or(|before| last_row(before) < above.start_position().row);
@@ -157,9 +214,15 @@ fn first_row(node: Node<'_>) -> usize {
             break;
         }
         first = above.start_position().row.min(first);
-        next = above.prev_sibling();
+        next = node_above(above);
     }
     first
+}
+
+/// Returns the node above. What stands above the first node of a body may be above the body.
+fn node_above(node: Node<'_>) -> Option<Node<'_>> {
+    let is_first = |parent: &Node<'_>| parent.start_byte() == node.start_byte();
+    node.prev_sibling().or_else(|| node_above(node.parent().filter(is_first)?))
 }
 
 /// Returns the row of the last character; some nodes end at the beginning of the next line.

@@ -8,7 +8,7 @@ use tree::{FileHash, ListedFile, RepoPath};
 
 /// The format version. Raise it whenever the meaning of stored data changes, including words and stems; an index of
 /// another version is rebuilt.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 /// A file that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
