@@ -303,16 +303,18 @@ impl Eyes<'_> {
     fn seen(&self, look: &Look, room: usize) -> Result<String, LookError> {
         match look {
             Look::Context { path, lines } => {
-                let shown = match self.visible.file(path, *lines, self.max_lines, room) {
+                let named = if lines.is_none() { self.visible.definition_in(path) } else { None };
+                let (path, lines) = named.unwrap_or_else(|| (path.clone(), *lines));
+                let shown = match self.visible.file(&path, lines, self.max_lines, room) {
                     Err(LookError::NotAFile) => {
-                        return self.one(&Look::List { directory: Some(path.clone()) }, room);
+                        return self.one(&Look::List { directory: Some(path) }, room);
                     }
                     shown => shown?,
                 };
                 Ok(match shown {
                     Shown::Lines(shown) => {
                         let text =
-                            self.unless_cut(self.lines(&shown), *lines, (shown.last, shown.of));
+                            self.unless_cut(self.lines(&shown), lines, (shown.last, shown.of));
                         let hash = shown
                             .hash
                             .map(|hash| hash.to_string().chars().take(8).collect::<String>());

@@ -10,7 +10,6 @@ mod instructions;
 mod items;
 mod long_file;
 mod look;
-
 mod named;
 mod overview;
 mod packing;

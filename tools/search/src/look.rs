@@ -18,6 +18,7 @@ use tree::{
 };
 
 pub use self::matches::{FileMatches, Matches};
+pub(crate) use self::symbol::SymbolName;
 pub use self::symbol::{Defined, Symbol};
 
 /// Larger files are neither searched nor shown.

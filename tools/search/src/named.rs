@@ -6,6 +6,7 @@ use std::path::Path;
 use index::FileKind;
 
 use super::instructions::directories_above;
+use super::look::SymbolName;
 use super::reader::Unshown;
 use super::terms::{Term, TermKind, is_surely_file};
 use tools::words::is_han;
@@ -24,8 +25,8 @@ pub(super) struct NamedFile {
 pub(super) struct NamedFiles {
     pub(super) files: Vec<NamedFile>,
     pub(super) directories: Vec<RepoPath>,
-    /// Names from a program without their qualifiers: `bar` for `foo::bar()`.
-    pub(super) symbols: Vec<String>,
+    /// Names from a program, such as `foo::bar()`.
+    pub(super) symbols: Vec<SymbolName>,
     /// What was named but is not shown, one line each with the reason.
     pub(super) omitted: Vec<String>,
 }
@@ -74,14 +75,14 @@ pub(super) fn resolve_paths(
     names
 }
 
-/// Returns the unqualified name if the term is a name from a program that can identify a definition.
-pub(super) fn symbol(term: &Term) -> Option<String> {
+/// Returns the name if the term is a name from a program that can identify a definition.
+pub(super) fn symbol(term: &Term) -> Option<SymbolName> {
     const LEAST: usize = 4;
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let text = term.text.trim_end_matches("()");
     let name = text.rsplit(|c| !is_part(c)).next().filter(|_| term.is_strong())?;
     let is_qualified = text.chars().all(|c| is_part(c) || matches!(c, ':' | '.' | '#'));
-    (is_qualified && name.len() >= LEAST).then(|| name.to_owned())
+    if is_qualified && name.len() >= LEAST { SymbolName::of(text) } else { None }
 }
 
 impl NamedFiles {
@@ -284,9 +285,11 @@ mod tests {
     }
 
     #[test]
-    fn names_from_a_program_lose_their_qualifiers() {
+    fn names_from_a_program_are_read_with_their_qualifiers() {
         let request = "`Cart::total()` panics in remove_line, see `no such thing` and `new`";
-        assert_eq!(names(request).1.symbols, ["total", "Cart", "remove_line"]);
+        let named = names(request).1.symbols;
+        let read: Vec<_> = named.iter().map(|it| (it.owner.as_deref(), it.bare.as_str())).collect();
+        assert_eq!(read, [(Some("Cart"), "total"), (None, "Cart"), (None, "remove_line")]);
     }
 
     #[test]

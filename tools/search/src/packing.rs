@@ -289,7 +289,8 @@ impl<'a> Packing<'a> {
                 let (whole, near) = spans.iter().map(|it| (it.whole, it.near)).unzip();
                 let literal: Vec<usize> = self.rare_lines.literal_in(&file.path).collect();
                 let literal = around_lines(&literal, &definitions, count);
-                let named = [defined_whole(symbols, &definitions, count), literal].concat();
+                let named =
+                    [defined_whole(symbols, &file.path, &definitions, count), literal].concat();
                 (named, whole, near)
             }
             Spread::Deep | Spread::Named => (

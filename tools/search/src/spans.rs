@@ -2,8 +2,10 @@
 //! Pure.
 
 use index::{Definition, RankedFile, WINDOW};
+use tree::RepoPath;
 
 use crate::excerpt::ShownSpan;
+use crate::look::SymbolName;
 
 /// A longer definition is not shown whole for the sake of a few lines, unless it is the only one around them.
 const MAX_DEFINITION_LINES: u32 = 60;
@@ -80,17 +82,23 @@ pub(super) fn around_lines(
     spans.collect()
 }
 
-/// Returns the spans of the definitions with one of these names that contain no other such definition: of a class and its
-/// method, the method.
+/// Returns the spans of the definitions in a file with one of these names that contain no other such definition: of a class
+/// and its method, the method. Of a qualified name, those of its owner if there are any.
 pub(super) fn defined_whole(
-    names: &[String],
+    names: &[SymbolName],
+    path: &RepoPath,
     definitions: &[Definition],
     count: usize,
 ) -> Vec<ShownSpan> {
     let count = u32::try_from(count).unwrap_or(u32::MAX).max(1);
     let number = |line: u32| line.clamp(1, count) as usize;
-    let is_named = |it: &&Definition| it.kind != "impl" && names.contains(&it.name);
-    let named: Vec<&Definition> = definitions.iter().filter(is_named).collect();
+    let named = names.iter().flat_map(|name| {
+        let found = name.among(path, definitions);
+        let is_known = found.iter().any(|(is_owned, _)| *is_owned);
+        let found = found.into_iter().filter(move |(is_owned, _)| *is_owned == is_known);
+        found.map(|(_, definition)| definition).collect::<Vec<_>>()
+    });
+    let named: Vec<&Definition> = named.collect();
     let holds = |outer: &Definition, inner: &Definition| {
         outer.first <= inner.first && inner.last <= outer.last && outer != inner
     };
@@ -111,14 +119,15 @@ pub(super) fn best_definition(file: &RankedFile, definitions: &[Definition]) -> 
 
 /// Returns the spans of at most `most` definitions with one of these names. Long ones are cut.
 pub(super) fn defined(
-    names: &[String],
+    names: &[SymbolName],
     definitions: &[Definition],
     count: usize,
     most: usize,
 ) -> Vec<ShownSpan> {
     let count = u32::try_from(count).unwrap_or(u32::MAX).max(1);
     let number = |line: u32| line.clamp(1, count) as usize;
-    let named = definitions.iter().filter(|it| it.kind != "impl" && names.contains(&it.name));
+    let is_named = |it: &&Definition| names.iter().any(|name| name.bare == it.name);
+    let named = definitions.iter().filter(|it| it.kind != "impl").filter(is_named);
     let spans = named.map(|it| ShownSpan {
         first: number(it.first),
         last: number(it.last.min(it.first.saturating_add(MAX_DEFINITION_LINES))),
@@ -167,7 +176,6 @@ fn whole(line: u32, definitions: &[Definition]) -> Option<(u32, u32)> {
 #[cfg(test)]
 mod tests {
     use index::{FileKind, Window};
-    use tree::RepoPath;
 
     use super::*;
 
@@ -209,11 +217,33 @@ mod tests {
         let definitions =
             [definition("all", 1, 999, 0), definition("a", 25, 35, 1), definition("b", 40, 55, 1)];
         let of = |names: &[&str]| {
-            let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+            let names: Vec<SymbolName> =
+                names.iter().filter_map(|name| SymbolName::of(name)).collect();
             let spans = defined(&names, &definitions, 990, 2);
             spans.iter().map(|span| (span.first, span.last)).collect::<Vec<_>>()
         };
         assert_eq!(of(&["b", "c"]), [(40, 55)]);
         assert_eq!(of(&["b", "a", "all"]), [(1, 61), (25, 35)]);
+    }
+
+    #[test]
+    fn a_qualified_name_is_the_method_of_its_type() {
+        let definitions = [
+            definition("Cart", 1, 30, 0),
+            definition("add", 5, 9, 1),
+            definition("Order", 40, 70, 0),
+            definition("add", 50, 59, 1),
+        ];
+        let of = |name: &str| {
+            let names = [SymbolName::of(name).unwrap()];
+            let path = RepoPath::parse("shop/lines.py").unwrap();
+            let spans = defined_whole(&names, &path, &definitions, 70);
+            spans.iter().map(|span| (span.first, span.last)).collect::<Vec<_>>()
+        };
+        assert_eq!(of("Order.add()"), [(50, 59)]);
+        assert_eq!(of("Cart::add"), [(5, 9)]);
+        assert_eq!(of("lines.add"), [(5, 9), (50, 59)]);
+        assert_eq!(of("cart.add"), [(5, 9), (50, 59)], "of nobody it knows");
+        assert_eq!(of("Cart"), [(1, 30)]);
     }
 }

@@ -45,17 +45,18 @@ pub struct Defined {
 }
 
 /// A name as requested: `Type::name()`, `module.name`, `Type<T>`, `impl Trait for Type`.
-#[derive(Debug, PartialEq, Eq)]
-struct Name {
-    bare: String,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SymbolName {
+    pub(crate) bare: String,
     /// The type or module that qualifies it.
-    owner: Option<String>,
+    pub(crate) owner: Option<String>,
     /// True if the `impl` blocks of a type are meant rather than the type.
     is_impl: bool,
 }
 
-impl Name {
-    fn of(asked: &str) -> Option<Self> {
+impl SymbolName {
+    /// Reads a name as a person or a model writes it.
+    pub(crate) fn of(asked: &str) -> Option<Self> {
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
         let (mut plain, mut depth) = (String::new(), 0_usize);
         for c in asked.replace("->", ".").chars() {
@@ -76,7 +77,11 @@ impl Name {
     }
 
     /// Returns the definitions of the name in a file, each with whether it belongs to the owner.
-    fn among<'d>(&self, path: &RepoPath, all: &'d [Definition]) -> Vec<(bool, &'d Definition)> {
+    pub(crate) fn among<'d>(
+        &self,
+        path: &RepoPath,
+        all: &'d [Definition],
+    ) -> Vec<(bool, &'d Definition)> {
         let stem = path.name().split('.').next().unwrap_or_default();
         let is_owner = |name: &str| self.owner.as_deref() == Some(name);
         let in_owner = is_owner(stem) || path.components().any(is_owner);
@@ -105,7 +110,7 @@ struct Found {
 impl VisibleTree<'_> {
     /// Returns where `name` is defined, with the lines, and where it is used, in about `room` bytes.
     pub fn symbol(&self, name: &str, room: usize) -> Result<Symbol, LookError> {
-        let name = Name::of(name).ok_or(LookError::NoPattern)?;
+        let name = SymbolName::of(name).ok_or(LookError::NoPattern)?;
         let word = format!(r"\b{}\b", regex::escape(&name.bare));
         let limits =
             SearchLimits { hits_per_file: SYMBOL_HITS / 50, hits: SYMBOL_HITS, ..limits() };
@@ -162,6 +167,22 @@ impl VisibleTree<'_> {
         };
         let uses = fitting(shown, USES, room / 4 + left);
         Ok(Symbol { definitions, others, uses, prose })
+    }
+
+    /// Reads a path as `path:name`: returns the file, and the lines of its first definition of that name if it has one.
+    /// `None` if there is no such file, or one whose name has the colon.
+    pub fn definition_in(&self, path: &RepoPath) -> Option<(RepoPath, Option<(usize, usize)>)> {
+        let (file, name) = path.as_str().split_once(':')?;
+        let file = RepoPath::parse(file).ok()?;
+        if self.text(path).is_ok() {
+            return None;
+        }
+        let (text, _) = self.text(&file).ok()?;
+        let all = definitions_of_file(&file, &text);
+        let found = SymbolName::of(name).map(|name| name.among(&file, &all)).unwrap_or_default();
+        let first = found.iter().find(|(is_owned, _)| *is_owned).or(found.first());
+        let lines = first.map(|(_, it)| (it.first as usize, it.last as usize));
+        Some((file, lines))
     }
 
     /// Returns the first definitions with their lines, and the space they leave.
@@ -229,6 +250,22 @@ mod tests {
     }
 
     #[test]
+    fn a_path_may_name_a_definition() {
+        let (_home, tree) = tree(&[("a/cart.rs", CART), ("odd:total", "x\n")]);
+        let visible = VisibleTree::new(&tree, MANY, ALL);
+        let of = |path: &str| {
+            let found = visible.definition_in(&RepoPath::parse(path).unwrap());
+            found.map(|(path, lines)| (path.to_string(), lines))
+        };
+        assert_eq!(of("a/cart.rs:total"), Some(("a/cart.rs".to_owned(), Some((4, 9)))));
+        assert_eq!(of("a/cart.rs:Cart::total()"), Some(("a/cart.rs".to_owned(), Some((4, 9)))));
+        assert_eq!(of("a/cart.rs:nothing"), Some(("a/cart.rs".to_owned(), None)));
+        assert_eq!(of("odd:total"), None);
+        assert_eq!(of("b.rs:total"), None);
+        assert_eq!(of("a/cart.rs"), None);
+    }
+
+    #[test]
     fn a_qualifier_selects_the_type_or_module() {
         let dog = "struct Dog;\nimpl Dog {\n    fn new() -> Dog { Dog }\n}\n// Dog::new is best\nfn f() { Dog::new(); }\n";
         let cat =
@@ -282,7 +319,7 @@ mod tests {
     #[test]
     fn names_are_parsed_as_people_write_them() {
         let read = |asked: &str| {
-            Name::of(asked).map(|it| (it.owner.unwrap_or_default(), it.bare, it.is_impl))
+            SymbolName::of(asked).map(|it| (it.owner.unwrap_or_default(), it.bare, it.is_impl))
         };
         for (asked, owner, bare, is_impl) in [
             ("a.b.c<T>", "b", "c", false),
