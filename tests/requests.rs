@@ -6,6 +6,7 @@ mod images;
 mod instructions;
 pub(crate) mod invariants;
 mod memory;
+mod operations;
 mod real_crate;
 mod review;
 mod scenarios;

@@ -5,5 +5,6 @@
 pub mod contract;
 pub mod draft;
 pub mod look;
+pub mod operation;
 pub mod plan;
 pub mod review;

@@ -1,5 +1,6 @@
 //! The Applier turns a diff into a validated change and hands it to the owner of the tree. It writes nothing itself.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -9,6 +10,7 @@ use facts::delivery::StagedFor;
 use facts::lane_id::LaneId;
 use facts::signal::Acceptance;
 use facts::write_failure::WriteFailure;
+use patch::operations::{self, FileOperation};
 use patch::{
     ApplyPlan, BaseState, PatchLimits, PatchMismatch, PatchScope, Reason, Refusal, Repair,
     Tolerance, Tolerances,
@@ -30,7 +32,9 @@ use crate::run::workspace::{CommitRefused, Denied, Extent, LeftOut, Staged, Work
 pub struct ApplyAsk {
     /// A title for people.
     pub title: String,
-    /// The diff, as the model wrote it.
+    /// What the plan has done to files before the diff.
+    pub operations: Vec<FileOperation>,
+    /// The diff, as the model wrote it; empty if the operations are all.
     pub diff: String,
     /// What the diff may touch, and what the Editor saw.
     pub scope: PatchScope,
@@ -140,7 +144,12 @@ impl ApplierSetup {
         let limits = PatchLimits {
             max_diff_bytes: Some(bounds.max_diff_bytes),
             max_file_bytes: Some(bounds.max_file_bytes),
-            max_files: Some(bounds.max_files_per_iteration),
+            // A plan may name more if it names their places.
+            max_files: Some(
+                bounds
+                    .max_files_per_iteration
+                    .max(ask.scope.declared.as_ref().map_or(0, BTreeSet::len)),
+            ),
         };
         // Where nobody looks at the patch before it is written and no check shows what it is worth, nobody heeds what its
         // author says about it.
@@ -152,11 +161,25 @@ impl ApplierSetup {
             if may_remark { Tolerances::ALL } else { Tolerances::ALL.without(Tolerance::Remark) };
         let most = limits.max_file_bytes.unwrap_or(u64::MAX);
         let redactor = self.run.redactor.clone();
-        let ApplyAsk { title, diff, scope, .. } = ask;
+        let ApplyAsk { title, operations, diff, scope, .. } = ask;
         let prepared = tokio::task::spawn_blocking(move || {
-            let current = |path: &RepoPath| look.entry(path, most);
-            let prepared = translated(&diff, &scope, &redactor).and_then(|diff| {
-                patch::prepare_with(diff.as_bytes(), &scope, strategy, &limits, &current, allowed)
+            let entry = |path: &RepoPath| look.entry(path, most);
+            let operated = look.carried_out(&operations, most).map_err(|refused| {
+                let path = refused.operation.source().as_str();
+                let mismatch = PatchMismatch::file(Reason::OperationRefused, path);
+                Refusal::from(mismatch.note(format!("{refused}.")))
+            });
+            let prepared = operated.and_then(|operated| {
+                let current = operations::after(&operated, &entry);
+                let mut plan = if operations.is_empty() || !diff.trim().is_empty() {
+                    let diff = translated(&diff, &scope, &redactor)?;
+                    let diff = diff.as_bytes();
+                    patch::prepare_with(diff, &scope, strategy, &limits, &current, allowed)?
+                } else {
+                    ApplyPlan::default()
+                };
+                plan.changes = operations::together(&operated, &plan.changes);
+                Ok(plan)
             });
             let prepared = prepared.and_then(|plan| {
                 let twins: Vec<PatchMismatch> =

@@ -5,6 +5,7 @@
 pub mod unapprovable;
 mod useless_checks;
 
+use std::fmt;
 use std::sync::Arc;
 
 use checks::failure_class::FailureClass;
@@ -16,12 +17,13 @@ use facts::grammar::contract::ContractError;
 use facts::grammar::draft::{MayEnd, NeededFile};
 use facts::grammar::plan::{FileIntent, Leniency, Plan, PlanLimits};
 use model::AgentRole;
+use patch::operations::{FileOperation, Impossible};
 use policy::Verdict;
 use ractor::{ActorCell, SpawnErr};
 use thiserror::Error;
 use tools::encoding::decode;
 use tools::long_lines::is_all_shortened;
-use tree::{Entry, RepoPath, TreeError};
+use tree::{Change, Entry, RepoPath, TreeError};
 
 use crate::Unanswered;
 use crate::calls::model_call::Caller;
@@ -237,9 +239,13 @@ impl Grammar for Planning<'_> {
             Err(error) => return Ok(Err(error)),
         };
         // A file that may not be read is not opened.
-        let forbidden = plan.files.iter().find_map(|file| Some((file, setup.forbidden(file)?)));
+        let forbidden =
+            plan.files.iter().find_map(|file| Some((file, setup.forbidden(&file.path)?)));
         if let Some((file, why)) = forbidden {
             return Ok(Err(uneditable(answer, file, &why)));
+        }
+        if let Some(refused) = self.refused_operation(answer, &plan).await? {
+            return Ok(Err(refused));
         }
         let paths = plan.files.iter().map(|file| file.path.clone()).collect();
         let found = setup.file_reader.entries_alike(paths, bounds.max_file_bytes).await?;
@@ -251,7 +257,7 @@ impl Grammar for Planning<'_> {
             if file.path != path {
                 file.path = path;
                 tolerances.push(Leniency::Alike);
-                if let Some(why) = setup.forbidden(file) {
+                if let Some(why) = setup.forbidden(&file.path) {
                     return Ok(Err(uneditable(answer, file, &why)));
                 }
             }
@@ -293,7 +299,7 @@ impl ArchitectSetup {
     /// Returns the objection to a plan that exceeds what the user approved. The Architect may insist; then the user is
     /// asked.
     async fn beyond(&self, plan: &Plan) -> Result<Option<Objection>, JournalClosed> {
-        let files: Vec<RepoPath> = plan.files.iter().map(|file| file.path.clone()).collect();
+        let files: Vec<RepoPath> = plan.touched().cloned().collect();
         let derived =
             if plan.verify.is_empty() { self.file_reader.checks().await? } else { Vec::new() };
         let commands = if plan.verify.is_empty() { &derived } else { &plan.verify };
@@ -314,17 +320,63 @@ impl ArchitectSetup {
         Ok(Some(Objection { said, repair, raised: Raised::Once }))
     }
 
-    fn forbidden(&self, file: &FileIntent) -> Option<String> {
-        if let Some(owner) = self.commands.workspace.owner(&file.path) {
+    fn forbidden(&self, path: &RepoPath) -> Option<String> {
+        if let Some(owner) = self.commands.workspace.owner(path) {
             return Some(format!("lane {owner} owns it"));
         }
-        if file.path.is_in_our_directory() {
+        if path.is_in_our_directory() {
             return Some("only the user may change .deepseek".to_owned());
         }
-        match self.caller.run.terms.rules.may_read(file.path.as_str()) {
+        match self.caller.run.terms.rules.may_read(path.as_str()) {
             Verdict::Ask { why } | Verdict::Stage { why } | Verdict::Deny { why } => Some(why),
             Verdict::Allow => None,
         }
+    }
+}
+
+impl Planning<'_> {
+    /// Returns the error of the first operation that cannot be carried out, and of a FILE line with a path that one of
+    /// them leaves.
+    async fn refused_operation(
+        &self,
+        answer: &str,
+        plan: &Plan,
+    ) -> Result<Option<ContractError>, JournalClosed> {
+        let setup = self.setup;
+        let at = |line: &dyn fmt::Display, why: &str| {
+            let text = line.to_string();
+            let number = answer.lines().position(|it| it.contains(&text)).map_or(1, |at| at + 1);
+            Some(ContractError::at(number, &text, why.to_owned()))
+        };
+        for planned in &plan.operations {
+            let mut paths = planned.operation.paths();
+            if let Some(why) = paths.find_map(|path| setup.forbidden(path)) {
+                return Ok(at(&planned.operation, &format!("this may not be changed: {why}")));
+            }
+        }
+        for file in &plan.files {
+            if let Some(new) = plan.operations.iter().find_map(|it| it.operation.leads(&file.path))
+            {
+                let why = format!("the plan moves this file: name its new path, {new}");
+                return Ok(at(&format!("FILE|{}", file.path), &why));
+            }
+        }
+        let most = setup.bounds().max_file_bytes;
+        let changes = match setup.file_reader.carried_out(plan.file_operations(), most).await? {
+            Ok(changes) => changes,
+            Err(Impossible { operation, why }) => return Ok(at(&operation, &why)),
+        };
+        // What is gone already may have been moved or deleted by the plan before.
+        let is_there = |operation: &FileOperation| {
+            let source = operation.source();
+            matches!(operation, FileOperation::Mode { .. })
+                || changes.iter().flat_map(Change::paths).any(|path| path.is_at_or_below(source))
+        };
+        let gone = plan.operations.iter().find(|it| !is_there(&it.operation));
+        Ok(match (self.may_end, gone) {
+            (MayEnd::NothingApplied, Some(gone)) => at(&gone.operation, "there is no such file"),
+            (MayEnd::NothingApplied, None) | (MayEnd::Applied, _) => None,
+        })
     }
 }
 

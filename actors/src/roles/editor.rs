@@ -333,5 +333,14 @@ fn shown_plan(prompts: &Prompts, plan: &Plan) -> String {
     } else {
         format!("\n\n{}", prompts.render(Prompt::DraftAccept, &[("criteria", &criteria)]))
     };
-    prompts.render(Prompt::DraftPlan, &[("steps", &steps), ("files", &files), ("accept", &accept)])
+    let operations = list(plan.operations.iter().map(|it| format!("- {it}")).collect());
+    let operations = if operations.is_empty() {
+        String::new()
+    } else {
+        format!("\n\n{}", prompts.render(Prompt::DraftOperations, &[("operations", &operations)]))
+    };
+    prompts.render(
+        Prompt::DraftPlan,
+        &[("steps", &steps), ("files", &files), ("operations", &operations), ("accept", &accept)],
+    )
 }

@@ -1,16 +1,19 @@
 //! Journaled file reads. What the roles of a run read is recorded before any decision depends on it, so that the run
 //! can be replayed when the files have changed.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use checks::derive::{Project, derive};
 use facts::closed::JournalClosed;
 use facts::event::Event;
 use facts::seen::{FoundAtPath, SeenFile};
+use patch::operations::{self, FileOperation, Impossible, Surveyor};
 use policy::Verdict;
 use tools::encoding::decode;
-use tree::{Change, Entry, Op, ReadTree, RepoPath, TreeError};
+use tree::{Change, Entry, IgnoredByGit, Op, ReadTree, RepoPath, TreeError, list_for_models_below};
 
 use crate::run::Run;
 use crate::run::always_allowed::Always;
@@ -59,6 +62,31 @@ impl FileReader {
         let entries =
             move |look: &FileLook| paths.iter().map(|path| look.entry(path, max_bytes)).collect();
         self.looking(entries).await
+    }
+
+    /// Like [`Self::entries`], in the tree as it is after `operations`, as far as these can be carried out.
+    pub async fn entries_after(
+        &self,
+        operations: Vec<FileOperation>,
+        paths: Vec<RepoPath>,
+        max_bytes: u64,
+    ) -> Result<Vec<Result<Entry, TreeError>>, JournalClosed> {
+        let entries = move |look: &FileLook| {
+            let changes = look.carried_out(&operations, max_bytes).unwrap_or_default();
+            let entry = |path: &RepoPath| look.entry(path, max_bytes);
+            let entry = operations::after(&changes, &entry);
+            paths.iter().map(entry).collect()
+        };
+        self.looking(entries).await
+    }
+
+    /// Returns the changes that `operations` make, or which one is impossible.
+    pub async fn carried_out(
+        &self,
+        operations: Vec<FileOperation>,
+        max_bytes: u64,
+    ) -> Result<Result<Vec<Change>, Impossible>, JournalClosed> {
+        self.looking(move |look| look.carried_out(&operations, max_bytes)).await
     }
 
     /// Like [`Self::entries`], also with the path of each: where nothing is, the only existing path that looks the same.
@@ -183,6 +211,65 @@ impl FileLook {
             lock(&self.seen).insert(path.clone(), found);
         }
         entry
+    }
+
+    /// Returns the changes that `operations` make, or which one is impossible. Blocks.
+    pub fn carried_out(
+        &self,
+        operations: &[FileOperation],
+        max_bytes: u64,
+    ) -> Result<Vec<Change>, Impossible> {
+        if operations.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ignored = LazyCell::new(|| IgnoredByGit::below(self.file_reader.tree.root()));
+        let entry = |path: &RepoPath| self.held(path, max_bytes, &ignored);
+        let below = |dir: &RepoPath| self.files_below(dir);
+        operations::carried_out(operations, &Surveyor { entry: &entry, below: &below })
+    }
+
+    /// Like [`Self::entry`], but a file that git ignores is not read: no checkpoint holds it.
+    fn held(
+        &self,
+        path: &RepoPath,
+        max_bytes: u64,
+        ignored: &LazyCell<IgnoredByGit, impl FnOnce() -> IgnoredByGit>,
+    ) -> Result<Entry, TreeError> {
+        let known = lock(&self.file_reader.known).get(path).cloned();
+        let root = self.file_reader.tree.root();
+        if self.follows || known.is_some() || !ignored.has(&root.join(path.as_str())) {
+            return self.entry(path, max_bytes);
+        }
+        let entry = self.file_reader.tree.entry(path, 0);
+        let entry = match entry {
+            Ok(Entry::File(_) | Entry::TooLarge { .. }) => {
+                let source = io::Error::other("git ignores it, so no checkpoint could restore it");
+                Err(TreeError::Io { path: path.clone(), source })
+            }
+            entry => entry,
+        };
+        lock(&self.seen).insert(path.clone(), FoundAtPath::of(&entry));
+        entry
+    }
+
+    /// Returns the files below a directory that models may see; in a replay, those that were read originally.
+    fn files_below(&self, dir: &RepoPath) -> Vec<RepoPath> {
+        if !self.follows {
+            let root = self.file_reader.tree.root();
+            let listed = list_for_models_below(root, dir, MOST_NAMES);
+            return listed.files.into_iter().map(|file| file.path).collect();
+        }
+        let (seen, known) = (lock(&self.seen), lock(&self.file_reader.known));
+        let is_below = |path: &RepoPath| {
+            std::iter::successors(path.parent(), RepoPath::parent).any(|above| above == *dir)
+        };
+        let is_there = |(path, found): &(&RepoPath, &FoundAtPath)| {
+            matches!(found, FoundAtPath::File(_) | FoundAtPath::TooLarge { .. }) && is_below(path)
+        };
+        let there = known.iter().filter(|(path, _)| !seen.contains_key(*path)).chain(seen.iter());
+        let there: BTreeSet<RepoPath> =
+            there.filter(is_there).map(|(path, _)| path.clone()).collect();
+        there.into_iter().collect()
     }
 
     /// Returns the sorted names in a directory, or in the root. In a replay, returns those names that were read

@@ -188,6 +188,10 @@ fn plan(request: &PageRequest<'_>, lane: Option<LaneId>, version: u32, plan: &Pl
         let path = file.path.to_string();
         writeln!(text, "<li><code>{}</code>: {}</li>", Escaped(&path), Escaped(&file.intent)).ok();
     }
+    for planned in &plan.operations {
+        let (what, why) = (planned.described(), Escaped(&planned.why));
+        writeln!(text, "<li>{}: {why}</li>", Escaped(&what)).ok();
+    }
     for command in &plan.verify {
         writeln!(text, "<li>checked by <code>{}</code></li>", Escaped(command)).ok();
     }

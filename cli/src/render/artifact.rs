@@ -80,9 +80,8 @@ impl Artifact {
     pub(super) fn reasoning_outcome(&self, outcome: &RequestOutcome) -> Value {
         let [plan, before] = &self.plans;
         let delta = plan.as_ref().zip(before.as_ref()).map(|(plan, before)| {
-            let files = |plan: &Plan| -> Vec<String> {
-                plan.files.iter().map(|file| file.path.to_string()).collect()
-            };
+            let files =
+                |plan: &Plan| -> Vec<String> { plan.touched().map(ToString::to_string).collect() };
             json!({
                 "steps_added": missing_from(&plan.steps, &before.steps),
                 "steps_removed": missing_from(&before.steps, &plan.steps),

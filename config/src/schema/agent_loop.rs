@@ -12,7 +12,7 @@ pub struct AgentLoop {
     pub architect_parse_retries: u32,
     /// Requests for a corrected draft after an unreadable one.
     pub editor_parse_retries: u32,
-    /// Files that one plan may declare.
+    /// Files that one plan may declare without naming the lines that change.
     pub max_files_per_iteration: usize,
     /// Checks that one plan may name.
     pub max_checks_per_plan: usize,

@@ -1,9 +1,9 @@
 //! Generates model answers from bytes: ASCII is kept, and every other byte becomes a piece that answers are made of.
 
-use facts::grammar::contract::ContractError;
+use facts::grammar::contract::{ContractError, unmarked};
 
 /// The pieces that answers are made of.
-const PIECES: [&str; 48] = [
+const PIECES: [&str; 51] = [
     "ARCHITECT_PLAN_V1\n",
     "ARCHITECT_PLAN_END\n",
     "TEAM_PLAN_V1\n",
@@ -17,6 +17,9 @@ const PIECES: [&str; 48] = [
     "LANE|",
     "OWN|",
     "AFTER|",
+    "DELETE|",
+    "MOVE|",
+    "MODE|",
     "NEED_CONTEXT|",
     "NEED_SEARCH|",
     "NEED_SYMBOL|",
@@ -70,7 +73,7 @@ pub(crate) fn written(input: &[u8]) -> String {
 pub(crate) fn is_of(error: &ContractError, answer: &str) {
     assert!(!error.rule.is_empty(), "{error:?}");
     let line = answer.lines().nth(error.line - 1).unwrap_or_default().trim();
-    assert!(line.starts_with(&error.text), "{error:?} does not quote {line:?}");
+    assert!(line.contains(&error.text), "{error:?} does not quote {line:?}");
 }
 
 /// Returns the lines between the first `header` line after any reasoning and the `footer` line, and the lines above
@@ -80,7 +83,7 @@ pub(crate) fn parts<'a>(
     header: &str,
     footer: &str,
 ) -> (Vec<&'a str>, Vec<&'a str>) {
-    let mut lines: Vec<&str> = answer.lines().map(str::trim).collect();
+    let mut lines: Vec<&str> = answer.lines().map(unmarked).collect();
     let thought = lines.iter().rposition(|line| *line == "</think>").map_or(0, |at| at + 1);
     let rest = lines.split_off(thought);
     let said = || rest.iter().copied().filter(|line| !line.is_empty());

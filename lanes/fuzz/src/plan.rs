@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use checks::proves_nothing::hides_failure;
+use facts::grammar::contract::unmarked;
 use facts::grammar::draft::{self, EditorAnswer, MayEnd};
 use facts::grammar::look::{self, Looks};
 use facts::grammar::plan::{Plan, PlanLimits};
@@ -43,7 +44,7 @@ pub fn check(input: &[u8]) {
 
 fn accepted(plan: &Plan, answer: &str) {
     assert!(Plan::is_formed(answer));
-    let has_block = answer.lines().any(|line| line.trim() == "ARCHITECT_PLAN_V1");
+    let has_block = answer.lines().any(|line| unmarked(line) == "ARCHITECT_PLAN_V1");
     if !has_block {
         let reason = plan.no_edit.clone();
         assert!(reason.is_some(), "{answer:?} has no block");
@@ -51,7 +52,10 @@ fn accepted(plan: &Plan, answer: &str) {
         return;
     }
     let (above, lines) = parts(answer, "ARCHITECT_PLAN_V1", "ARCHITECT_PLAN_END");
-    for key in ["PLAN", "FILE", "SHOW", "VERIFY", "ACCEPT", "ASSUME", "RISK", "NO_EDIT"] {
+    for key in [
+        "PLAN", "FILE", "DELETE", "MOVE", "MODE", "SHOW", "VERIFY", "ACCEPT", "ASSUME", "RISK",
+        "NO_EDIT",
+    ] {
         assert_eq!(count(&above, key), 0, "{answer:?} has a {key} line above its block");
     }
     let asks = |line: &&str| line.starts_with("NEED_") && line.contains('|');
@@ -59,6 +63,8 @@ fn accepted(plan: &Plan, answer: &str) {
     // No line is dropped; of several NO_EDIT or DONE lines the last one counts.
     assert_eq!(count(&lines, "PLAN"), plan.steps.len(), "{answer:?}");
     assert_eq!(count(&lines, "FILE"), plan.files.len(), "{answer:?}");
+    let operations = ["DELETE", "MOVE", "MODE"].map(|key| count(&lines, key));
+    assert_eq!(operations.iter().sum::<usize>(), plan.operations.len(), "{answer:?}");
     assert_eq!(count(&lines, "VERIFY"), plan.verify.len(), "{answer:?}");
     assert_eq!(count(&lines, "ACCEPT"), plan.accept.len(), "{answer:?}");
     assert_eq!(count(&lines, "ASSUME"), plan.assumptions.len(), "{answer:?}");
@@ -69,8 +75,9 @@ fn accepted(plan: &Plan, answer: &str) {
 
     let paths: BTreeSet<_> = plan.files.iter().map(|file| &file.path).collect();
     assert_eq!(paths.len(), plan.files.len(), "each file is declared once");
-    assert!(plan.files.len() <= LIMITS.max_files && plan.verify.len() <= LIMITS.max_checks);
-    assert_eq!(plan.no_edit.is_some(), plan.files.is_empty());
+    let at_large = plan.files.iter().filter(|file| file.lines.is_empty()).count();
+    assert!(at_large <= LIMITS.max_files && plan.verify.len() <= LIMITS.max_checks);
+    assert_eq!(plan.no_edit.is_some(), plan.touched().next().is_none());
     for command in &plan.verify {
         let line = CommandLine::parse(command).expect("a check is a command");
         assert!(hides_failure(&line).is_none(), "{command:?} hides its failure");

@@ -179,10 +179,11 @@ impl Cycle {
         if self.goal == Goal::PlanOnly {
             return delivered(Verified::NotNeeded);
         }
-        let wants_the_same = self.plan.files == plan.files;
+        let wants_the_same =
+            self.plan.files == plan.files && self.plan.operations == plan.operations;
         self.plan = plan;
         self.insists = false;
-        let Next::Plan(asked) = self.doing else { return Next::Draft(DraftReason::NewPlan) };
+        let Next::Plan(asked) = self.doing else { return self.carry_out() };
         if asked == PlanReason::CannotRun && wants_the_same {
             return Next::Apply;
         }
@@ -199,7 +200,17 @@ impl Cycle {
             };
             return self.verify(AfterVerification::Plan { ends });
         }
-        Next::Draft(DraftReason::NewPlan)
+        self.carry_out()
+    }
+
+    /// Has the Editor draft the plan, unless the program can carry it out by itself.
+    const fn carry_out(&self) -> Next {
+        if self.is_by_program() { Next::Apply } else { Next::Draft(DraftReason::NewPlan) }
+    }
+
+    /// Returns true if the plan needs no diff.
+    const fn is_by_program(&self) -> bool {
+        self.plan.files.is_empty() && !self.plan.operations.is_empty()
     }
 
     /// Returns true if other checks are to be run than those that were run last.
@@ -240,7 +251,7 @@ impl Cycle {
         if self.attempt_failed() {
             return self.used_up(NeedsWork::NoDraft);
         }
-        if self.refusals_in_plan > self.bounds.classifier.repeat_threshold {
+        if self.refusals_in_plan > self.bounds.classifier.repeat_threshold || self.is_by_program() {
             return self.replan(FailureClass::PatchMismatch);
         }
         Next::Draft(reason)
@@ -291,11 +302,11 @@ impl Cycle {
         Next::Plan(PlanReason::Objected)
     }
 
-    /// Has the Editor decide about the parts that were left out. Costs an attempt; if none remains, what was applied is
-    /// checked.
+    /// Has the Editor decide about the parts that were left out. Costs an attempt; if none remains, or the Editor
+    /// has no part in the change, what was applied is checked.
     fn left_out(&mut self) -> Next {
         self.in_tree = InTree::Unchecked;
-        if self.attempt_failed() {
+        if self.attempt_failed() || self.is_by_program() {
             return self.verify(AfterVerification::Change);
         }
         Next::Draft(DraftReason::LeftOut)

@@ -7,6 +7,7 @@ use facts::delivery::{Delivery, Verified};
 use facts::event::Event;
 use facts::grammar::draft::NeededFile;
 use facts::grammar::plan::{Plan, StepMark};
+use patch::operations::FileOperation;
 use tree::RepoPath;
 
 use crate::crew::cycle::{Next, PlanReason};
@@ -69,7 +70,12 @@ impl PlanState {
         }
     }
 
-    /// Returns the files that may be changed.
+    /// Returns what the plan has done to files without a diff.
+    pub(super) fn operations(&self) -> Vec<FileOperation> {
+        self.plan().map(Plan::file_operations).unwrap_or_default()
+    }
+
+    /// Returns the files that a diff may change.
     pub(super) fn declared(&self) -> impl Iterator<Item = &RepoPath> {
         self.plan().into_iter().flat_map(|plan| &plan.files).map(|file| &file.path)
     }

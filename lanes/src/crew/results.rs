@@ -75,9 +75,13 @@ impl State {
             self.tell_unapprovable(&plan, &new).await;
         }
         let (reason, named) = (plan.no_edit.clone(), plan.verify.clone());
-        let files = plan.files.clone();
+        let (files, operations) = (plan.files.clone(), plan.operations.clone());
         if !stands {
             self.plan.carry_out(plan);
+            // The last diff belongs to another plan.
+            if files.is_empty() {
+                self.draft.keep(Draft::default());
+            }
             self.give_editor_news();
         }
         if let Some(reason) = reason {
@@ -85,7 +89,7 @@ impl State {
             return Ok(Input::NothingToDo { reason, checks: named });
         }
         let checks = self.plan.choose_checks(named, derived);
-        Ok(Input::Planned(PlanTerms { files, checks }))
+        Ok(Input::Planned(PlanTerms { files, operations, checks }))
     }
 
     /// Notes that the Editor's dialogue goes on with something new to work on.

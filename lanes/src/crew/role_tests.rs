@@ -84,7 +84,14 @@ fn patch() -> ApplyAsk {
     let path = RepoPath::parse("greet.txt").unwrap();
     let bases = BTreeMap::from([(path.clone(), BaseState::of("hello\n".into()))]);
     let scope = PatchScope { declared: Some([path].into()), bases };
-    ApplyAsk { title: "test".to_owned(), diff: greeting_diff(), scope, shown_by_check: false }
+    let operations = Vec::new();
+    ApplyAsk {
+        title: "test".to_owned(),
+        operations,
+        diff: greeting_diff(),
+        scope,
+        shown_by_check: false,
+    }
 }
 
 /// Returns true if the role that acts first at this stage succeeds.

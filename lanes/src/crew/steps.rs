@@ -176,12 +176,13 @@ impl State {
         let most = self.setup.run.config().agent_loop.max_file_bytes;
         let file_reader = self.file_reader.clone();
         let paths: Vec<RepoPath> = self.plan.declared().cloned().collect();
+        let operations = self.plan.operations();
         let base = |entry| match entry {
             Ok(Entry::File(state)) => BaseState::of(state.bytes),
             Ok(_) | Err(_) => BaseState::Missing,
         };
         async move {
-            let entries = file_reader.entries(paths.clone(), most).await?;
+            let entries = file_reader.entries_after(operations, paths.clone(), most).await?;
             Ok(paths.into_iter().zip(entries.into_iter().map(base)).collect())
         }
     }
@@ -237,6 +238,7 @@ impl State {
         let reread = self.draft.take_reread().then(|| self.look());
         let Draft { diff, bases } = self.draft.to_apply();
         let shown_by_check = self.baseline.fails();
+        let operations = self.plan.operations();
         let publisher = self.publisher().clone();
         self.spawn_step(myself, async move {
             publish_baseline(&publisher, &fresh).await?;
@@ -246,7 +248,7 @@ impl State {
             };
             let scope = PatchScope { declared, bases };
             let title = format!("iteration {iteration}");
-            let ask = ApplyAsk { title, diff, scope, shown_by_check };
+            let ask = ApplyAsk { title, operations, diff, scope, shown_by_check };
             publisher.publish(Event::ApplyStarted { iteration }).await?;
             let applied = applier.apply(ask).await;
             if matches!(applied, Err(ApplyError::Unanswered(_))) {

@@ -9,6 +9,7 @@ mod added;
 mod answer;
 mod diff;
 mod names;
+pub mod operations;
 mod place;
 mod plan;
 mod refusal;

@@ -1,8 +1,8 @@
 //! The common part of the plan contracts: a block of lines between a header and a footer, and the errors of an answer
 //! that breaks one. Pure.
 //!
-//! Three deviations are tolerated and recorded: a Markdown fence around the block, text before the header, and `./`
-//! before a path. Each grammar defines the lines inside the block.
+//! Tolerated and recorded is what leaves the meaning certain: a Markdown fence around the block, prose around it, marks of a
+//! list or of bold text, and `./` before a path. Each grammar defines the lines inside the block.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -19,8 +19,10 @@ pub const NO_LOOK_LEFT: &str = "no looks are left: answer now, in text, with wha
 pub enum Leniency {
     /// The block was in a Markdown fence.
     Fence,
-    /// There was text before the header.
+    /// There was prose before, between or after the lines.
     Preamble,
+    /// A text went on in the next line.
+    Continued,
     /// A path began with `./`.
     DotSlash,
     /// A path looked like that of a file, but was not the same.
@@ -86,7 +88,7 @@ pub struct ContractBlock<'a> {
 impl Contract {
     /// Returns true if an answer has the block's header.
     pub fn is_begun(&self, answer: &str) -> bool {
-        answer.lines().any(|line| line.trim() == self.header)
+        answer.lines().any(|line| unmarked(line) == self.header)
     }
 
     /// Finds the block in an answer and passes each non-empty line to `read`, trimmed, with its index in the answer.
@@ -97,7 +99,7 @@ impl Contract {
         mut read: impl FnMut(usize, &'a str) -> Result<(), String>,
     ) -> Result<ContractBlock<'a>, ContractError> {
         let Self { header, footer } = *self;
-        let lines: Vec<&str> = answer.lines().map(str::trim).collect();
+        let lines: Vec<&str> = answer.lines().map(unmarked).collect();
         // Leaked reasoning is not part of the answer.
         let thought = lines.iter().rposition(|line| *line == "</think>").map_or(0, |at| at + 1);
         let rest = lines.get(thought..).unwrap_or_default();
@@ -113,16 +115,17 @@ impl Contract {
             );
             return Err(error(&lines, at, rule));
         }
-        let (fenced, tolerances) = before(lines.iter().copied().take(begin));
+        let (fenced, mut tolerances) = before(lines.iter().copied().take(begin));
         let mut ended = None;
         for (at, line) in lines.iter().enumerate().skip(begin + 1) {
             match *line {
                 "" => {}
                 line if line == footer && ended.is_none() => ended = Some(at),
                 "```" if ended.is_some() && fenced => {}
-                _ if ended.is_some() => {
+                text if ended.is_some() && is_of_an_answer(text) => {
                     return Err(error(&lines, at, format!("nothing may follow {footer}")));
                 }
+                _ if ended.is_some() => note(&mut tolerances, Leniency::Preamble),
                 text => read(at, text).map_err(|rule| error(&lines, at, rule))?,
             }
         }
@@ -149,9 +152,9 @@ impl ContractBlock<'_> {
 /// Returns true if a line belongs to an answer and must not be skipped as prose: a line of a plan or a look, or the
 /// start of a block or diff.
 pub fn is_of_an_answer(line: &str) -> bool {
-    const KEYS: [&str; 12] = [
+    const KEYS: [&str; 15] = [
         "PLAN", "FILE", "SHOW", "VERIFY", "ACCEPT", "ASSUME", "RISK", "NO_EDIT", "LANE", "OWN",
-        "AFTER", "DONE",
+        "AFTER", "DONE", "DELETE", "MOVE", "MODE",
     ];
     const BEGINNINGS: [&str; 8] = [
         "ARCHITECT_PLAN_",
@@ -167,6 +170,38 @@ pub fn is_of_an_answer(line: &str) -> bool {
     KEYS.contains(&key)
         || key.starts_with("NEED_")
         || BEGINNINGS.iter().any(|beginning| line.starts_with(beginning))
+}
+
+/// Returns a line of an answer without the blanks around it, and without the marks of a list item, of bold text or of code.
+pub fn unmarked(line: &str) -> &str {
+    let line = line.trim();
+    let item = line
+        .strip_prefix(['-', '*', '•', '+'])
+        .or_else(|| line.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix(['.', ')']));
+    let item = item.filter(|item| item.starts_with(' ')).unwrap_or(line).trim();
+    let within = |mark: &str| item.strip_prefix(mark)?.strip_suffix(mark);
+    let bare = within("**").or_else(|| within("`")).unwrap_or(item).trim();
+    if bare != line && is_line(bare) { bare } else { line }
+}
+
+/// Notes a deviation once.
+pub fn note(tolerances: &mut Vec<Leniency>, leniency: Leniency) {
+    if !tolerances.contains(&leniency) {
+        tolerances.push(leniency);
+    }
+}
+
+/// Returns true if a line has the form of one of a plan or a look: a word in capital letters, and a `|` after it. The lines
+/// around a plan are such words too.
+pub fn is_line(line: &str) -> bool {
+    let is_word = |word: &str| {
+        word.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+            && word.contains(|c: char| c.is_ascii_uppercase())
+    };
+    match line.split_once('|') {
+        Some((key, _)) => is_word(key),
+        None => is_word(line) && line.contains("_PLAN_"),
+    }
 }
 
 /// Returns whether the block is in a fence, and the deviations above its header.
@@ -194,8 +229,8 @@ pub fn without_dot_slash<'a>(path: &'a str, tolerances: &mut Vec<Leniency>) -> &
     while let Some(rest) = bare.strip_prefix("./") {
         bare = rest.trim_start();
     }
-    if bare.len() != path.len() && !tolerances.contains(&Leniency::DotSlash) {
-        tolerances.push(Leniency::DotSlash);
+    if bare.len() != path.len() {
+        note(tolerances, Leniency::DotSlash);
     }
     bare
 }

@@ -8,7 +8,7 @@ pub(crate) use toolbox::ranged;
 use tree::RepoPath;
 
 use crate::grammar::contract::{
-    ContractError, Leniency, is_of_an_answer, text_of_line, without_dot_slash,
+    ContractError, Leniency, is_of_an_answer, note, text_of_line, unmarked, without_dot_slash,
 };
 
 /// The looks of one answer.
@@ -22,8 +22,11 @@ pub struct Looks {
 
 /// Parses the looks of an answer; `None` if it does not end with one. Text before them is tolerated.
 pub fn read_looks(answer: &str) -> Option<Result<Looks, ContractError>> {
-    let mut said = (1..).zip(answer.lines().map(str::trim)).filter(|(_, line)| is_said(line));
     let is_look = |line: &str| line.starts_with("NEED_") && line.contains('|');
+    // In a diff a line may begin with the mark of a list.
+    let is_plain = answer.lines().any(|line| is_look(line.trim()) || is_of_an_answer(line.trim()));
+    let bare = |line| if is_plain { str::trim(line) } else { unmarked(line) };
+    let mut said = (1..).zip(answer.lines().map(bare)).filter(|(_, line)| is_said(line));
     let last = said.clone().last();
     if !last.is_some_and(|(_, line)| is_look(line)) {
         return None;
@@ -39,13 +42,8 @@ pub fn read_looks(answer: &str) -> Option<Result<Looks, ContractError>> {
         } else if is_of_an_answer(line) {
             let rule = "NEED_ lines stand alone: ask first, and answer when you have seen it";
             return Err(ContractError::at(number, line, rule.to_owned()));
-        } else if looks.is_empty() {
-            if !tolerances.contains(&Leniency::Preamble) {
-                tolerances.push(Leniency::Preamble);
-            }
         } else {
-            let rule = "NEED_ lines stand alone, without other text between them".to_owned();
-            return Err(ContractError::at(number, line, rule));
+            note(&mut tolerances, Leniency::Preamble);
         }
         Ok(())
     });
@@ -186,6 +184,11 @@ mod tests {
         assert_eq!(tolerances("```\nNEED_CONTEXT|a\n```"), [Leniency::Fence]);
         assert_eq!(tolerances("Let me look.\n\nNEED_CONTEXT|a"), [Leniency::Preamble]);
         assert!(tolerances("NEED_CONTEXT|a").is_empty());
+        assert_eq!(tolerances("NEED_SYMBOL|a\nand\nNEED_SYMBOL|b"), [Leniency::Preamble]);
+        let marked = "I need:\n- NEED_CONTEXT|a\n2. `NEED_CONTEXT|b`\n* **NEED_CONTEXT|c**";
+        assert_eq!(asked(marked), ["a", "b", "c"]);
+        let diff = "--- a/x\n+++ b/x\n@@ -1,2 +1 @@\n x\n- NEED_CONTEXT|a\n";
+        assert_eq!(read_looks(diff), None);
     }
 
     #[test]
@@ -216,6 +219,5 @@ mod tests {
         assert!(rule("NEED_RUN|").contains("NEED_RUN|<command>"));
         assert!(rule("NEED_TOOL|fs.write|{}").contains("no tool `fs.write`"));
         assert!(rule("NEED_TOOL|fs.read|{}").contains("it takes path"));
-        assert!(rule("NEED_SYMBOL|a\nand\nNEED_SYMBOL|b").contains("line 2: `and`"));
     }
 }

@@ -12,11 +12,17 @@ pub fn unapprovable(rules: &PolicyRules, plan: &Plan, new: &[RepoPath]) -> Optio
     let how = |file: &FileIntent| {
         if new.contains(&file.path) { Touch::Reshaped } else { Touch::Edited }
     };
-    let touched: Vec<Touched<'_>> = plan
-        .files
-        .iter()
-        .map(|file| Touched { path: file.path.as_str(), lines: 1, how: how(file) })
-        .collect();
+    let edited = plan.files.iter().map(|file| Touched {
+        path: file.path.as_str(),
+        lines: 1,
+        how: how(file),
+    });
+    let operated = plan.operations.iter().flat_map(|it| it.operation.paths()).map(|path| Touched {
+        path: path.as_str(),
+        lines: 1,
+        how: Touch::Reshaped,
+    });
+    let touched: Vec<Touched<'_>> = edited.chain(operated).collect();
     let paths: Vec<&str> = touched.iter().map(|file| file.path).collect();
     let size = rules.sized(&PatchTotal::default(), &touched);
     let act = Act::Patch { author: Author::Model, paths: &paths, size };

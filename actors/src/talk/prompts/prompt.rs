@@ -201,6 +201,8 @@ prompts! {
     FileUnshown = "file_unshown",
     /// The definitions in the hidden parts of a large file.
     FileLookResult = "file_elsewhere",
+    /// What a plan has the program do before the Editor's diff.
+    DraftOperations = "draft_operations",
     /// A note that a file is not in UTF-8.
     FileEncoding = "file_encoding",
     /// A note that the content does not end with a newline.

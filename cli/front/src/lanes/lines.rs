@@ -63,7 +63,7 @@ impl LaneTable {
                 vec![format!("begins: {}", harmless(title))]
             }
             Event::PlanCreated { plan, .. } | Event::PlanRevised { plan, .. } => {
-                let files: Vec<&str> = plan.files.iter().map(|file| file.path.as_str()).collect();
+                let files: Vec<&str> = plan.touched().map(RepoPath::as_str).collect();
                 vec![format!("plans to change {}", first_names(&files))]
             }
             Event::PlanRefused { error } | Event::DraftRefused { error } => {

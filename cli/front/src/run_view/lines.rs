@@ -202,6 +202,9 @@ pub(super) fn plan_text(plan: &Plan) -> String {
         let (path, lines) = (&file.path, lines.join(","));
         writeln!(text, "  {path}{colon}{lines} — {}", harmless(&file.intent)).ok();
     }
+    for planned in &plan.operations {
+        writeln!(text, "  {} — {}", planned.described(), harmless(&planned.why)).ok();
+    }
     for look in &plan.show {
         writeln!(text, "  {look} — to read").ok();
     }

@@ -65,7 +65,7 @@ impl Cycle {
             (
                 AfterVerification::Plan { .. },
                 CheckStanding::Sound(_) | CheckStanding::Old | CheckStanding::Red,
-            ) => Next::Draft(DraftReason::NewPlan),
+            ) => self.carry_out(),
             (AfterVerification::Change, standing) if is_all_old => {
                 self.old_failures(&errors, standing == CheckStanding::Old)
             }
@@ -82,7 +82,7 @@ impl Cycle {
             OldFailures::NotShown => {
                 self.old = OldFailures::ShownToEditor;
                 self.remember_best(errors.len());
-                if self.attempt_failed() {
+                if self.attempt_failed() || self.is_by_program() {
                     return self.tell_architect();
                 }
                 Next::Draft(DraftReason::OldFailures)
@@ -105,8 +105,11 @@ impl Cycle {
             return self.used_up(NeedsWork::IterationsUsedUp);
         }
         match class {
-            FailureClass::MechanicalVerifyFailure => Next::Draft(DraftReason::ChecksFail),
-            FailureClass::RepeatedVerifyFailure
+            FailureClass::MechanicalVerifyFailure if !self.is_by_program() => {
+                Next::Draft(DraftReason::ChecksFail)
+            }
+            FailureClass::MechanicalVerifyFailure
+            | FailureClass::RepeatedVerifyFailure
             | FailureClass::DesignMismatch
             | FailureClass::PatchMismatch => self.replan(class),
         }

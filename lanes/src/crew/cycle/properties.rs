@@ -4,7 +4,7 @@
 use checks::outcome::CheckOutcome;
 use proptest::prelude::*;
 
-use super::tests::{BOUNDS, check, judged, plan_of};
+use super::tests::{BOUNDS, check, judged, plan_of, plan_of_operation};
 use super::*;
 
 /// The checks that plans name. What one of them finds depends on the tree, and on whether it failed before the change.
@@ -93,7 +93,11 @@ fn some_result(cycle: &Cycle, truth: &mut Truth, choice: u8) -> Option<Input> {
         }
         Next::Plan(_) if kind <= 6 => Input::Planned(truth.last_plan.clone()),
         Next::Plan(_) => {
-            truth.last_plan = plan_of(if kind <= 11 { "a" } else { "b" }, &some_checks());
+            truth.last_plan = match kind {
+                7 => plan_of_operation("a", &some_checks()),
+                ..=11 => plan_of("a", &some_checks()),
+                _ => plan_of("b", &some_checks()),
+            };
             Input::Planned(truth.last_plan.clone())
         }
         Next::Draft(_) if kind == 1 => Input::DraftUnreadable,

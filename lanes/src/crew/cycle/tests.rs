@@ -4,7 +4,9 @@ use checks::error_lines::{Diagnostic, ErrorSet};
 use checks::outcome::{Check, CheckOutcome, Report};
 use config::FailureClassifier;
 use facts::delivery::{Missing, MissingKind};
+use facts::grammar::operation::PlannedOperation;
 use facts::grammar::plan::FileIntent;
+use patch::operations::FileOperation;
 
 use super::*;
 
@@ -28,7 +30,15 @@ fn path(name: &str) -> RepoPath {
 /// Returns a plan that changes a file and is verified by these checks.
 pub(super) fn plan_of(file: &str, checks: &[&str]) -> PlanTerms {
     let files = vec![FileIntent { path: path(file), lines: Vec::new(), intent: "x".to_owned() }];
-    PlanTerms { files, checks: checks.iter().map(|check| (*check).to_owned()).collect() }
+    let checks = checks.iter().map(|check| (*check).to_owned()).collect();
+    PlanTerms { files, operations: Vec::new(), checks }
+}
+
+/// Returns a plan that the program carries out by itself, verified by these checks.
+pub(super) fn plan_of_operation(file: &str, checks: &[&str]) -> PlanTerms {
+    let operation = FileOperation::Delete { path: path(file) };
+    let operations = vec![PlannedOperation { operation, why: "x".to_owned() }];
+    PlanTerms { files: Vec::new(), operations, ..plan_of(file, checks) }
 }
 
 /// The plan of most tests.
@@ -44,6 +54,19 @@ fn nothing_more() -> Input {
 fn nothing_to_do(checks: &[&str]) -> Input {
     let checks = plan_of("a", checks).checks;
     Input::NothingToDo { reason: "it is done".to_owned(), checks }
+}
+
+#[test]
+fn the_editor_has_no_part_in_a_plan_of_operations() {
+    let mut cycle = cycle();
+    assert_eq!(cycle.step(Input::Planned(plan_of_operation("a", &["t"]))), Next::Apply);
+    assert_eq!(
+        cycle.step(Input::Refused),
+        Next::Plan(PlanReason::Failed(FailureClass::PatchMismatch))
+    );
+    assert_eq!(cycle.step(Input::Planned(plan_of_operation("b", &["t"]))), Next::Apply);
+    assert_eq!(cycle.step(Input::AppliedInPart), Next::Verify);
+    assert!(matches!(cycle.step(fails(&["E"])), Next::Plan(PlanReason::Failed(_))));
 }
 
 /// Returns a result of a check, with errors of these names.

@@ -3,6 +3,7 @@
 use checks::failure_class::FailureClass;
 use config::FailureClassifier;
 use facts::delivery::Delivery;
+use facts::grammar::operation::PlannedOperation;
 use facts::grammar::plan::FileIntent;
 use tree::RepoPath;
 
@@ -31,6 +32,8 @@ pub struct Bounds {
 pub struct PlanTerms {
     /// The FILE lines.
     pub files: Vec<FileIntent>,
+    /// What is done without a diff.
+    pub operations: Vec<PlannedOperation>,
     /// The checks that it names, or those derived from the project.
     pub checks: Vec<String>,
 }

@@ -66,7 +66,7 @@ pub struct PatchLimits {
 }
 
 /// A diff that can be applied completely.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ApplyPlan {
     /// The changes in path order; empty if the files already are as the diff wants them.
     pub changes: Vec<Change>,

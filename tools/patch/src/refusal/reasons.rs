@@ -127,7 +127,7 @@ reasons! {
     /// An added character does not exist in the encoding of the file.
     NotInEncoding "not_in_encoding" => "Write the added lines with characters that the encoding of the file has.",
     /// The diff changes the mode of an existing file.
-    ModeChange "mode_change" => "Do not change file modes.",
+    ModeChange "mode_change" => "Do not change file modes in a diff; a plan can, with `MODE|path|755|why` or 644.",
     /// The mode of a new file is neither 100644 nor 100755.
     UnsupportedMode "unsupported_mode" => "Use mode 100644, or 100755 for a script.",
     /// The diff contains a binary patch.
@@ -153,6 +153,8 @@ reasons! {
     StaleBase "stale_base" => "Read the file again and send a new diff.",
     /// The change conflicts with one made in the meantime.
     MergeConflict "merge_conflict" => "Read the file again and send a new diff.",
+    /// An operation of the plan cannot be carried out.
+    OperationRefused "operation_refused" => "Plan it in another way.",
     /// The files could not be written; all of them were restored.
     WriteFailed "write_failed" => "Wait for the user; the diff itself is correct.",
 }

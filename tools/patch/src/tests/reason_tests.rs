@@ -225,6 +225,7 @@ fn every_reason() -> Vec<(Reason, Refusal)> {
         }),
         (Reason::WriteFailed, Refusal::from(&commit)),
         // The Applier gives these: it knows which files models must not touch, and the lanes.
+        (Reason::OperationRefused, PatchMismatch::file(Reason::OperationRefused, "a").into()),
         (Reason::ProtectedPath, PatchMismatch::file(Reason::ProtectedPath, ".deepseek/x").into()),
         (Reason::NotOwned, PatchMismatch::file(Reason::NotOwned, "a").into()),
         (Reason::MaskedSecret, PatchMismatch::masked("[redacted:abcd]").into()),
