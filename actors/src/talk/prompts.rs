@@ -230,7 +230,10 @@ mod tests {
             set.render(Prompt::Architect, &[("max_files", &7)])
         });
         assert_eq!(fits, "At most 7.");
-        assert!(does_not.contains("at most 7 without places") && !does_not.contains("{{"), "{does_not}");
+        assert!(
+            does_not.contains("at most 7 without places") && !does_not.contains("{{"),
+            "{does_not}"
+        );
     }
 
     #[test]

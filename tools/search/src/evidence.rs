@@ -58,6 +58,7 @@ pub fn gather(
     let names = resolve_paths(&terms, index.tree(), &files, &may_show);
     let reader = CachingReader::new(index.tree(), index.max_file_bytes(), &may_show);
     let mut packing = Packing::new(reader, &files, &names, options.tokens);
+    packing.request = request;
     let instruction_bytes = options.instruction_tokens.saturating_mul(BYTES_PER_TOKEN);
     packing.stable(checks, instruction_bytes);
     // A change is made to the code; what the project is for helps to answer questions.

@@ -52,7 +52,12 @@ pub(super) fn resolve_paths(
 ) -> NamedFiles {
     let mut names = NamedFiles::default();
     for term in terms {
-        if let Some(symbol) = symbol(term).filter(|symbol| !names.symbols.contains(symbol)) {
+        // A qualified name is mentioned as its last word too.
+        let is_known = |symbol: &SymbolName| {
+            let mut same = names.symbols.iter().filter(|known| known.bare == symbol.bare);
+            same.any(|known| symbol.owner.is_none() || known == symbol)
+        };
+        if let Some(symbol) = symbol(term).filter(|symbol| !is_known(symbol)) {
             names.symbols.push(symbol);
         }
         let TermKind::Path { line } = term.kind else { continue };

@@ -25,6 +25,9 @@ use super::wanted::{WantedFile, share_bytes};
 const README_BYTES: usize = 1200;
 const CONVENTION_BYTES: usize = 800;
 
+/// A longer text that the request repeats is not shown again.
+const REPEATED_BYTES: usize = 80;
+
 /// A tree with more files than this is not small.
 const SMALL_TREE_FILES: usize = 200;
 
@@ -43,6 +46,8 @@ pub(super) struct Packing<'a> {
     reader: CachingReader<'a>,
     files: &'a [ListedFile],
     names: &'a NamedFiles,
+    /// The request, which is shown too.
+    pub(super) request: &'a str,
     /// Where what the request quotes or names is.
     pub(super) rare_lines: RareLines,
     /// Bytes of the whole budget, and bytes left.
@@ -65,7 +70,8 @@ impl<'a> Packing<'a> {
         let total = tokens.saturating_mul(render::BYTES_PER_TOKEN);
         let evidence = Evidence { files: files.len(), ..Evidence::default() };
         let (shown, whole, rare_lines) = (Vec::new(), Vec::new(), RareLines::default());
-        Packing { reader, files, names, rare_lines, total, left: total, shown, whole, evidence }
+        let (request, left) = ("", total);
+        Packing { reader, files, names, request, rare_lines, total, left, shown, whole, evidence }
     }
 
     /// Adds what is the same for every request: instructions and checks.
@@ -216,6 +222,9 @@ impl<'a> Packing<'a> {
         let mut items = Vec::new();
         for file in files {
             let Ok(text) = self.reader.text(&file.path) else { continue };
+            if self.is_in_request(&text) {
+                continue;
+            }
             let unseen = self.unseen(&file.path, &[text.lines.all()]);
             let item = |span| EvidenceItem::of(ItemKind::Passage, &file.path, &text, span);
             items.extend(unseen.into_iter().map(item));
@@ -279,6 +288,9 @@ impl<'a> Packing<'a> {
     /// Returns what there is to choose from in a file.
     fn pick(&mut self, file: &RankedFile, ranking: &Ranking, spread: Spread) -> Option<Pick> {
         let text = self.reader.text(&file.path).ok()?;
+        if self.is_in_request(&text) {
+            return None;
+        }
         text.knows(ranking.hash(file));
         let definitions = ranking.definitions(file, || Some(text.lines.text().to_owned()));
         let count = text.lines.count();
@@ -304,6 +316,12 @@ impl<'a> Packing<'a> {
         let shown = shown.map(|(_, span)| *span).collect();
         let (path, kind, overhead) = (file.path.clone(), file.kind, overhead(&file.path, &text));
         Some(Pick { path, kind, text, overhead, worth, near, named, shown, chosen: Vec::new() })
+    }
+
+    /// Returns true if the request has the whole text, as where it was written down in the workspace first.
+    fn is_in_request(&self, text: &Text) -> bool {
+        let text = text.lines.text().trim();
+        text.len() >= REPEATED_BYTES && self.request.contains(text)
     }
 
     /// Returns the related files of which something is not shown yet, best first.

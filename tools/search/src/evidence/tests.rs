@@ -208,6 +208,18 @@ fn a_small_tree_is_shown_whole_and_needs_no_index() {
 }
 
 #[test]
+fn a_file_that_the_request_repeats_is_not_shown() {
+    let (home, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let told = "Count the pages of a book, without the cover and without those that are empty on both sides.\n";
+    write(home.path(), "docs/task.md", told);
+    write(home.path(), "a.rs", "fn a() {}\n");
+    let index = index(&home, state.path());
+    let of = |request: &str| shown(&gather(request, &index, &OPTIONS, &[]), ItemKind::Passage);
+    assert_eq!(of(&format!("{told}\nDo it in a.txt.")), ["a.rs:1-1"]);
+    assert_eq!(of("Count the pages."), ["a.rs:1-1", "docs/task.md:1-1"]);
+}
+
+#[test]
 fn chinese_requests_are_understood() {
     let evidence = of("修改登录页面的文字");
     assert_eq!(shown(&evidence, ItemKind::Passage), ["文档/分页.md:1-2"]);
