@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use mock::ScriptedReply;
 
-use crate::support::{Project, Provider, Run, World, architect, diff, editor};
+use crate::support::{Project, Provider, Run, World, architect, diff, editor, shell};
 
 /// Returns a plan of these lines.
 fn plan(lines: &str) -> ScriptedReply {
@@ -59,12 +59,19 @@ fn files_are_deleted_moved_and_made_executable_with_the_diff_in_one_change() {
     assert!(is_executable(&world, "run.sh") && !world.project.path("old/mod.txt").exists());
     assert_eq!(world.project.read("old/build.log"), "ignored\n", "it is not part of the project");
 
+    let shown = world.deepseek(["diff", "--run", "latest"]).run().stdout;
+    for words in ["old mode 100644\nnew mode 100755", "rename from old/picture.bin", "+uses new"] {
+        assert!(shown.contains(words), "{words} in {shown}");
+    }
     let replayed = world.deepseek(["replay", "latest"]).run();
     assert_eq!(replayed.code, Some(0), "{}", replayed.stderr);
     let undone = world.deepseek(["rewind", "1"]).run();
     assert_eq!(undone.code, Some(0), "{}", undone.stderr);
     assert_eq!(world.project.hashes(""), before);
     assert!(!is_executable(&world, "run.sh"));
+    fs::write(world.home().join("shown.diff"), shown).unwrap();
+    let applied = format!("git apply --check '{}'", world.home().join("shown.diff").display());
+    shell(world.project.root(), &applied);
 }
 
 #[test]

@@ -148,7 +148,7 @@ reasons! {
     /// Tabs and spaces are mixed up, also in the new lines.
     IndentStyleMismatch "indent_style_mismatch" => "Indent as the file does, with tabs or with spaces.",
     /// The deletion does not list the whole file.
-    DeleteMismatch "delete_mismatch" => "Remove every line of the file in its current state.",
+    DeleteMismatch "delete_mismatch" => "Remove every line of the file in its current state; a plan can delete it without, with `DELETE|path|why`.",
     /// The file has changed where the diff changes it.
     StaleBase "stale_base" => "Read the file again and send a new diff.",
     /// The change conflicts with one made in the meantime.
