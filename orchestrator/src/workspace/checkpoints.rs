@@ -9,7 +9,7 @@ use tools::clock::Timestamp;
 use tools::ids::ids_called;
 use tree::{
     Change, Checkpoint, Entry, FileState, KeptFile, Own, ReadTree, RepoPath, SnapshotError,
-    SnapshotReader, Snapshots, TreeError,
+    SnapshotReader, Snapshots, TreeError, with_renames,
 };
 
 use crate::workspace::places::{WorkspacePlaces, snapshots};
@@ -304,7 +304,7 @@ impl CheckpointHistory {
             };
             changes.extend(Change::of(path.clone(), before, after));
         }
-        Ok(changes)
+        Ok(with_renames(&changes))
     }
 
     fn state(

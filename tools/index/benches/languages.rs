@@ -85,9 +85,8 @@ fn compare(dir: &Path, path: &RepoPath, scores: &mut BTreeMap<String, Score>) {
     for tag in String::from_utf8_lossy(&output.stdout).lines().filter_map(Tag::parse) {
         score.theirs += 1;
         // Which of several clauses, or the signature, is the place of the name is a matter of taste.
-        let is_it = |it: &&Definition| {
-            it.name == tag.name && (it.first..=it.line + 1).contains(&tag.line)
-        };
+        let is_it =
+            |it: &&Definition| it.name == tag.name && (it.first..=it.line + 1).contains(&tag.line);
         let Some(it) = ours.iter().find(is_it) else {
             score.missed.push(format!("{path}:{} {} {}", tag.line, tag.kind, tag.name));
             continue;

@@ -164,9 +164,55 @@ impl Change {
     }
 }
 
+/// Returns the changes with a deleted file and an equal new one as one rename, where it is clear which belong together.
+pub fn with_renames(changes: &[Change]) -> Vec<Change> {
+    let alike = |change: &Change, op: &Op, state: &FileState| {
+        let its = if *op == Op::Delete { &change.before } else { &change.after };
+        change.op == *op && its.as_ref() == Some(state)
+    };
+    let only = |op: Op, state: &FileState| {
+        let mut found = changes.iter().filter(|change| alike(change, &op, state));
+        found.next().filter(|_| found.next().is_none())
+    };
+    let pair = |state: &FileState| {
+        let (old, new) = (only(Op::Delete, state)?, only(Op::Create, state)?);
+        (!state.bytes.is_empty()).then_some((old, new))
+    };
+    let renamed = |change: &Change| match (&change.op, &change.before, &change.after) {
+        (Op::Delete, Some(state), _) if pair(state).is_some() => None,
+        (Op::Create, _, Some(state)) => Some(match pair(state) {
+            Some((old, new)) => {
+                let op = Op::Rename { from: old.path.clone() };
+                Change { op, before: old.before.clone(), ..new.clone() }
+            }
+            None => change.clone(),
+        }),
+        _ => Some(change.clone()),
+    };
+    changes.iter().filter_map(renamed).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_deleted_file_and_an_equal_new_one_are_a_rename() {
+        let path = |name: &str| RepoPath::parse(name).unwrap();
+        let delete = |name: &str, text| Change::of(path(name), Some(file(text)), None).unwrap();
+        let create = |name: &str, text| Change::of(path(name), None, Some(file(text))).unwrap();
+        let shown = |changes: Vec<Change>| -> Vec<String> {
+            let changes = with_renames(&changes);
+            changes.iter().map(|it| format!("{} {:?}", it.path, it.op)).collect()
+        };
+        assert_eq!(
+            shown(vec![delete("a", "1"), create("b", "1"), create("c", "2"), delete("d", "3")]),
+            ["b Rename { from: RepoPath(\"a\") }", "c Create", "d Delete"]
+        );
+        let twice = vec![delete("a", "1"), create("b", "1"), create("c", "1")];
+        assert_eq!(shown(twice), ["a Delete", "b Create", "c Create"]);
+        assert_eq!(shown(vec![delete("a", ""), create("b", "")]), ["a Delete", "b Create"]);
+    }
 
     fn file(text: &'static str) -> FileState {
         FileState { bytes: Bytes::from_static(text.as_bytes()), mode: FileMode::Regular }

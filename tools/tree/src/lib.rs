@@ -22,7 +22,7 @@ mod snapshot;
 mod worktree;
 mod write;
 
-pub use change::{Change, ChangeSummary, Entry, FileMode, FileState, Op};
+pub use change::{Change, ChangeSummary, Entry, FileMode, FileState, Op, with_renames};
 pub use commit_log::CommitLog;
 pub use files::{
     Hidden, IgnoredByGit, ListedFile, Listing, is_unseen, list_files, list_for_models,
