@@ -105,11 +105,12 @@ fn if_checks_fail_after_operations_alone_the_architect_is_asked() {
     assert_eq!(world.project.read("c.txt"), "a\n");
 }
 
-/// Runs a request with a plan that is refused, and then one that is not.
+/// Runs a request with a plan that is refused, each time, and then one that is not.
 fn refused(lines: &str) -> (World, Run) {
-    let replies = vec![plan(lines), plan("DELETE|dead.txt|unused\n")];
+    let replies = vec![plan(lines), plan(lines), plan("DELETE|dead.txt|unused\n")];
     let project = untidy();
     project.write("check.sh", "test ! -e dead.txt\n");
+    project.write("old/.env", "TOKEN=not-for-models-1234567890\n");
     project.commit();
     let world = World::of(project, Provider::new(replies));
     let run = world.chat("Tidy up");
@@ -121,6 +122,8 @@ fn what_cannot_be_taken_back_or_would_lose_something_is_refused() {
     for (lines, rule) in [
         ("DELETE|old/build.log|a log\n", "git ignores it"),
         ("MOVE|old/build.log|b.log|a log\n", "git ignores it"),
+        ("DELETE|old/.env|a secret\n", ".env"),
+        ("MOVE|old|new|a better name\n", "old/.env"),
         ("DELETE|gone.txt|a file\n", "there is no such file"),
         ("DELETE|old|all of it\n", "it is a directory: name its files"),
         ("MOVE|run.sh|user.txt|a script\n", "user.txt exists, and nothing is written over"),
@@ -132,10 +135,13 @@ fn what_cannot_be_taken_back_or_would_lose_something_is_refused() {
     ] {
         let (world, run) = refused(lines);
         assert_eq!(run.ending(), "0 delivered/proven", "{lines}: {}", run.stderr);
-        let told = world.provider.last_message("architect", 2);
-        assert!(told.contains(rule), "{lines}: {told}");
+        for turn in [2, 3] {
+            let told = world.provider.last_message("architect", turn);
+            assert!(told.contains(rule), "{lines}: {told}");
+        }
         assert_eq!(world.project.read("old/build.log"), "ignored\n");
         assert_eq!(world.project.changed(), ["dead.txt"], "{lines}");
+        assert!(!world.provider.all_messages().contains("not-for-models"), "{lines}");
     }
 }
 

@@ -228,27 +228,34 @@ impl FileLook {
         operations::carried_out(operations, &Surveyor { entry: &entry, below: &below })
     }
 
-    /// Like [`Self::entry`], but a file that git ignores is not read: no checkpoint holds it.
+    /// Like [`Self::entry`], but neither a file that policy hides is read, nor one that git ignores: no checkpoint holds it.
     fn held(
         &self,
         path: &RepoPath,
         max_bytes: u64,
         ignored: &LazyCell<IgnoredByGit, impl FnOnce() -> IgnoredByGit>,
     ) -> Result<Entry, TreeError> {
-        let known = lock(&self.file_reader.known).get(path).cloned();
-        let root = self.file_reader.tree.root();
-        if self.follows || known.is_some() || !ignored.has(&root.join(path.as_str())) {
-            return self.entry(path, max_bytes);
-        }
-        let entry = self.file_reader.tree.entry(path, 0);
-        let entry = match entry {
+        let (tree, rules) = (&self.file_reader.tree, &self.file_reader.run.terms.rules);
+        let is_hidden = rules.may_read(path.as_str()) != Verdict::Allow;
+        let why = match is_hidden {
+            _ if self.follows => return self.entry(path, max_bytes),
+            true => "the policy does not let it be read",
+            false if ignored.has(&tree.root().join(path.as_str())) => {
+                "git ignores it, so no checkpoint could restore it"
+            }
+            false => return self.entry(path, max_bytes),
+        };
+        // Of what is not read it only counts whether it is a file.
+        let entry = match tree.entry(path, 0) {
             Ok(Entry::File(_) | Entry::TooLarge { .. }) => {
-                let source = io::Error::other("git ignores it, so no checkpoint could restore it");
-                Err(TreeError::Io { path: path.clone(), source })
+                Err(TreeError::Io { path: path.clone(), source: io::Error::other(why) })
             }
             entry => entry,
         };
-        lock(&self.seen).insert(path.clone(), FoundAtPath::of(&entry));
+        let found = FoundAtPath::of(&entry);
+        if lock(&self.file_reader.known).get(path) != Some(&found) {
+            lock(&self.seen).insert(path.clone(), found);
+        }
         entry
     }
 
@@ -264,7 +271,13 @@ impl FileLook {
             std::iter::successors(path.parent(), RepoPath::parent).any(|above| above == *dir)
         };
         let is_there = |(path, found): &(&RepoPath, &FoundAtPath)| {
-            matches!(found, FoundAtPath::File(_) | FoundAtPath::TooLarge { .. }) && is_below(path)
+            let is_file = matches!(
+                found,
+                FoundAtPath::File(_)
+                    | FoundAtPath::TooLarge { .. }
+                    | FoundAtPath::Unreadable { .. }
+            );
+            is_file && is_below(path)
         };
         let there = known.iter().filter(|(path, _)| !seen.contains_key(*path)).chain(seen.iter());
         let there: BTreeSet<RepoPath> =
