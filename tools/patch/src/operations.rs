@@ -302,7 +302,10 @@ mod tests {
         assert_eq!(run(&[mv("a", "b"), mv("b", "c")]).unwrap(), ["a>c 1>1"]);
         assert_eq!(run(&[mv("a", "b"), delete("b")]).unwrap(), ["a 1>-"]);
         assert_eq!(run(&[mv("a", "b"), mv("b", "a")]).unwrap(), [""; 0]);
-        assert_eq!(run(&[mv("run.sh", "a.sh"), mv("a", "run.sh")]).unwrap().len(), 2);
+        assert_eq!(
+            run(&[mv("run.sh", "a.sh"), mv("a", "run.sh")]).unwrap(),
+            ["a 1>-", "a.sh ->4", "run.sh 4>1"]
+        );
     }
 
     #[test]
@@ -343,6 +346,6 @@ mod tests {
             change("run.sh", Some("4\n"), Some("8\n")),
         ];
         let shown: Vec<String> = together(&first, &diff).iter().map(shown).collect();
-        assert_eq!(shown, ["a 1>6", "d/e/y>n/e/y 3>3", "d/x 2>7", "n/x ->5", "run.sh 4>8"]);
+        assert_eq!(shown, ["a 1>6", "d/x 2>7", "d/e/y>n/e/y 3>3", "n/x ->5", "run.sh 4>8"]);
     }
 }

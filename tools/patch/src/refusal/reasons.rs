@@ -127,7 +127,7 @@ reasons! {
     /// An added character does not exist in the encoding of the file.
     NotInEncoding "not_in_encoding" => "Write the added lines with characters that the encoding of the file has.",
     /// The diff changes the mode of an existing file.
-    ModeChange "mode_change" => "Do not change file modes in a diff; a plan can, with `MODE|path|755|why` or 644.",
+    ModeChange "mode_change" => "Do not change file modes in a diff; a plan can, with a MODE line.",
     /// The mode of a new file is neither 100644 nor 100755.
     UnsupportedMode "unsupported_mode" => "Use mode 100644, or 100755 for a script.",
     /// The diff contains a binary patch.
@@ -148,7 +148,7 @@ reasons! {
     /// Tabs and spaces are mixed up, also in the new lines.
     IndentStyleMismatch "indent_style_mismatch" => "Indent as the file does, with tabs or with spaces.",
     /// The deletion does not list the whole file.
-    DeleteMismatch "delete_mismatch" => "Remove every line of the file in its current state; a plan can delete it without, with `DELETE|path|why`.",
+    DeleteMismatch "delete_mismatch" => "Remove every line of the file in its current state; a plan can delete it without, with a DELETE line.",
     /// The file has changed where the diff changes it.
     StaleBase "stale_base" => "Read the file again and send a new diff.",
     /// The change conflicts with one made in the meantime.

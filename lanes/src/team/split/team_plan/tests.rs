@@ -101,7 +101,7 @@ fn every_broken_rule_quotes_its_line() {
     assert!(rule(&format!("{ONE}\nsrc/x")).contains("line 4: `src/x`: only LANE|"));
     assert!(rule(&waiting(2, &[(2, 1), (2, 1)])).contains("already waits for that one"));
     assert!(parse("no plan").unwrap_err().to_string().contains("line 1: `no plan`"));
-    assert!(parse(&format!("{PLAN}\nDone!")).unwrap_err().rule.contains("nothing may follow"));
+    assert!(parse(&format!("{PLAN}\nOWN|01|a")).unwrap_err().rule.contains("nothing may follow"));
     assert!(parse("TEAM_PLAN_V1\nLANE|01|t|g").unwrap_err().rule.contains("must end"));
 }
 
