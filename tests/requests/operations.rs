@@ -20,7 +20,7 @@ fn untidy() -> Project {
         ("old/mod.txt", "the module\n"),
         ("old/deep/part.txt", "a part\n"),
         ("user.txt", "uses old\n"),
-        ("dead.txt", &"nobody reads this\n".repeat(30)),
+        ("dead.txt", &"an unused line\n".repeat(30)),
         ("run.sh", "echo hello\n"),
         (
             "check.sh",

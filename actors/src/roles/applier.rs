@@ -141,15 +141,12 @@ impl ApplierSetup {
         let look = self.file_reader.look().await.map_err(|_| Unanswered::Stopped)?;
         let bounds = &self.run.config().agent_loop;
         let strategy = bounds.apply_strategy;
+        let declared = ask.scope.declared.as_ref().map_or(0, BTreeSet::len);
         let limits = PatchLimits {
             max_diff_bytes: Some(bounds.max_diff_bytes),
             max_file_bytes: Some(bounds.max_file_bytes),
             // A plan may name more if it names their places.
-            max_files: Some(
-                bounds
-                    .max_files_per_iteration
-                    .max(ask.scope.declared.as_ref().map_or(0, BTreeSet::len)),
-            ),
+            max_files: Some(bounds.max_files_per_iteration.max(declared)),
         };
         // Where nobody looks at the patch before it is written and no check shows what it is worth, nobody heeds what its
         // author says about it.

@@ -53,18 +53,8 @@ impl FileReader {
         Ok(FileLook { file_reader: self.clone(), follows, seen: Mutex::new(seen) })
     }
 
-    /// Reads each of `paths`, off the runtime, and records the result.
-    pub async fn entries(
-        &self,
-        paths: Vec<RepoPath>,
-        max_bytes: u64,
-    ) -> Result<Vec<Result<Entry, TreeError>>, JournalClosed> {
-        let entries =
-            move |look: &FileLook| paths.iter().map(|path| look.entry(path, max_bytes)).collect();
-        self.looking(entries).await
-    }
-
-    /// Like [`Self::entries`], in the tree as it is after `operations`, as far as these can be carried out.
+    /// Reads each of `paths` in the tree as it is after `operations`, as far as these can be carried out. Reads off the
+    /// runtime, and records the result.
     pub async fn entries_after(
         &self,
         operations: Vec<FileOperation>,
@@ -89,7 +79,7 @@ impl FileReader {
         self.looking(move |look| look.carried_out(&operations, max_bytes)).await
     }
 
-    /// Like [`Self::entries`], also with the path of each: where nothing is, the only existing path that looks the same.
+    /// Reads each of `paths`, and returns also the path of each: where nothing is, the only existing path that looks the same.
     pub async fn entries_alike(
         &self,
         paths: Vec<RepoPath>,
@@ -236,14 +226,14 @@ impl FileLook {
         ignored: &LazyCell<IgnoredByGit, impl FnOnce() -> IgnoredByGit>,
     ) -> Result<Entry, TreeError> {
         let (tree, rules) = (&self.file_reader.tree, &self.file_reader.run.terms.rules);
-        let is_hidden = rules.may_read(path.as_str()) != Verdict::Allow;
-        let why = match is_hidden {
-            _ if self.follows => return self.entry(path, max_bytes),
-            true => "the policy does not let it be read",
-            false if ignored.has(&tree.root().join(path.as_str())) => {
-                "git ignores it, so no checkpoint could restore it"
-            }
-            false => return self.entry(path, max_bytes),
+        let why = if self.follows {
+            return self.entry(path, max_bytes);
+        } else if rules.may_read(path.as_str()) != Verdict::Allow {
+            "the policy does not let it be read"
+        } else if ignored.has(&tree.root().join(path.as_str())) {
+            "git ignores it, so no checkpoint could restore it"
+        } else {
+            return self.entry(path, max_bytes);
         };
         // Of what is not read it only counts whether it is a file.
         let entry = match tree.entry(path, 0) {

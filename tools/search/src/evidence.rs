@@ -57,8 +57,7 @@ pub fn gather(
     let terms = extract(request);
     let names = resolve_paths(&terms, index.tree(), &files, &may_show);
     let reader = CachingReader::new(index.tree(), index.max_file_bytes(), &may_show);
-    let mut packing = Packing::new(reader, &files, &names, options.tokens);
-    packing.request = request;
+    let mut packing = Packing::new(reader, &files, &names, request, options.tokens);
     let instruction_bytes = options.instruction_tokens.saturating_mul(BYTES_PER_TOKEN);
     packing.stable(checks, instruction_bytes);
     // A change is made to the code; what the project is for helps to answer questions.
@@ -106,7 +105,7 @@ pub fn evidence_about(
     let may_show = shows(index);
     let names = NamedFiles::default();
     let reader = CachingReader::new(index.tree(), index.max_file_bytes(), &may_show);
-    let mut packing = Packing::new(reader, &files, &names, bytes / BYTES_PER_TOKEN);
+    let mut packing = Packing::new(reader, &files, &names, words, bytes / BYTES_PER_TOKEN);
     let mut ranking = index.rank(words, &files);
     ranking.files.truncate(most.unwrap_or(usize::MAX));
     packing.spread(&ranking, Spread::Deep);

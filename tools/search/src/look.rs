@@ -242,7 +242,6 @@ impl<'a> VisibleTree<'a> {
         files
     }
 
-    /// Returns the text of a file, with its encoding unless it is UTF-8.
     /// Returns the text of a file, and its encoding unless that is UTF-8.
     fn text(&self, path: &RepoPath) -> Result<(String, Option<&'static str>), LookError> {
         text_of(&self.state(path)?)

@@ -11,7 +11,7 @@ use super::items::{Evidence, EvidenceItem, ItemKind, MapLine};
 use super::long_file::spans_of_long_file;
 use super::named::{NamedFiles, is_data};
 use super::overview::overview;
-use super::passages::{FEW_FILES, MOST_FILES, MOST_SPANS, Pick, choose};
+use super::passages::{MOST_FILES, MOST_SPANS, Pick, choose};
 use super::rare_lines::RareLines;
 use super::reader::{CachingReader, Text, Unshown};
 use super::render;
@@ -47,7 +47,7 @@ pub(super) struct Packing<'a> {
     files: &'a [ListedFile],
     names: &'a NamedFiles,
     /// The request, which is shown too.
-    pub(super) request: &'a str,
+    request: &'a str,
     /// Where what the request quotes or names is.
     pub(super) rare_lines: RareLines,
     /// Bytes of the whole budget, and bytes left.
@@ -65,12 +65,13 @@ impl<'a> Packing<'a> {
         reader: CachingReader<'a>,
         files: &'a [ListedFile],
         names: &'a NamedFiles,
+        request: &'a str,
         tokens: usize,
     ) -> Packing<'a> {
         let total = tokens.saturating_mul(render::BYTES_PER_TOKEN);
         let evidence = Evidence { files: files.len(), ..Evidence::default() };
         let (shown, whole, rare_lines) = (Vec::new(), Vec::new(), RareLines::default());
-        let (request, left) = ("", total);
+        let left = total;
         Packing { reader, files, names, request, rare_lines, total, left, shown, whole, evidence }
     }
 
@@ -268,19 +269,17 @@ impl<'a> Packing<'a> {
                 item.path == hit.path && (item.first_line..=item.last_line).contains(&hit.line)
             })
         };
-        let mut room = self.left.min(MENTION_BYTES).saturating_sub(render::TITLE_BYTES);
-        let fits = |hit: &&Hit| match room.checked_sub(render::mention(hit).len()) {
-            Some(rest) => {
-                room = rest;
-                true
-            }
-            None => false,
+        let (most, mut cost) = (self.left.min(MENTION_BYTES), render::TITLE_BYTES);
+        let fits = |hit: &&Hit| {
+            let with = cost + render::mention(hit).len();
+            let fits = with <= most;
+            cost = if fits { with } else { cost };
+            fits
         };
         let lines = self.rare_lines.lines.iter().filter(|hit| !is_shown(hit));
         let lines: Vec<Hit> = lines.take_while(fits).cloned().collect();
         if !lines.is_empty() {
-            let cost: usize = lines.iter().map(|hit| render::mention(hit).len()).sum();
-            self.left -= cost + render::TITLE_BYTES;
+            self.left -= cost;
             self.evidence.mentions = lines;
         }
     }
@@ -345,9 +344,8 @@ impl<'a> Packing<'a> {
     fn passages(&mut self, ranking: &Ranking) {
         let candidates = self.candidates(ranking, MOST_FILES);
         let room = self.left.saturating_sub(self.kept_bytes());
-        let picks = choose(&FEW_FILES, room, |number| {
-            self.pick(candidates.get(number)?, ranking, Spread::Deep)
-        });
+        let picks =
+            choose(room, |number| self.pick(candidates.get(number)?, ranking, Spread::Deep));
         self.add_chosen(picks);
     }
 

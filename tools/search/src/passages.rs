@@ -9,7 +9,7 @@ use super::excerpt::{ShownSpan, uncovered};
 use super::reader::Text;
 
 /// The turns in which files get space: first the best lines of each, then more of the first ones.
-pub(super) const FEW_FILES: [PackingTurn; 3] = [
+const TURNS: [PackingTurn; 3] = [
     PackingTurn { from: 0, to: MOST_FILES, nth: 0, part: 6 },
     PackingTurn { from: 0, to: 3, nth: 1, part: 6 },
     PackingTurn { from: 0, to: MOST_FILES, nth: 2, part: 6 },
@@ -25,7 +25,7 @@ const NAMED_SHARE: usize = 4;
 pub(super) const MOST_SPANS: usize = 5;
 
 /// A turn, in which some files get one span each.
-pub(super) struct PackingTurn {
+struct PackingTurn {
     /// Index of the first file, and of the one after the last.
     from: usize,
     to: usize,
@@ -56,14 +56,10 @@ pub(super) struct Pick {
 
 /// Chooses spans of at most [`MOST_FILES`] files, best first, in at most `room` bytes. `pick` returns what there is to
 /// choose from in a file; it is called only for files that get a turn.
-pub(super) fn choose(
-    turns: &[PackingTurn],
-    room: usize,
-    mut pick: impl FnMut(usize) -> Option<Pick>,
-) -> Vec<Pick> {
+pub(super) fn choose(room: usize, mut pick: impl FnMut(usize) -> Option<Pick>) -> Vec<Pick> {
     let mut left = room;
     let mut picks: Vec<Option<Pick>> = Vec::new();
-    for &PackingTurn { from, to, nth, part } in turns {
+    for &PackingTurn { from, to, nth, part } in &TURNS {
         for file in from..to {
             if left < MIN_BYTES {
                 break;
@@ -139,7 +135,7 @@ mod tests {
         let of = |pick: &Pick| {
             merge_spans(pick.chosen.clone()).iter().map(|span| (span.first, span.last)).collect()
         };
-        choose(&FEW_FILES, room, |_| picks.next()).iter().map(of).collect()
+        choose(room, |_| picks.next()).iter().map(of).collect()
     }
 
     #[test]
@@ -174,14 +170,14 @@ mod tests {
 
     #[test]
     fn a_file_without_a_turn_is_not_read() {
-        choose(&FEW_FILES, MIN_BYTES - 1, |_| panic!("there is no space"));
-        choose(&FEW_FILES, 0, |_| panic!("there is no space"));
+        choose(MIN_BYTES - 1, |_| panic!("there is no space"));
+        choose(0, |_| panic!("there is no space"));
     }
 
     proptest::proptest! {
         #[test]
         fn the_available_space_is_never_exceeded(room in 0usize..20_000, files in 1usize..50) {
-            let picks = choose(&FEW_FILES, room, |n| {
+            let picks = choose(room, |n| {
                 (n < files).then(|| pick(30 * n, &[(n, n + 30), (n + 10, n + 60)], &[]))
             });
             let cost = |pick: &Pick| {

@@ -32,7 +32,6 @@ pub(super) fn best_spans(
     count: usize,
     most: usize,
 ) -> Vec<ShownSpan> {
-    let count = u32::try_from(count).unwrap_or(u32::MAX);
     let windows =
         file.windows.iter().take(most).map(|window| (window.first, window.first + WINDOW - 1));
     windows.map(|window| span(window, &file.lines, definitions, count)).collect()
@@ -45,17 +44,13 @@ pub(super) fn whole_spans(
     definitions: &[Definition],
     count: usize,
 ) -> Vec<WorthSpan> {
-    let count = u32::try_from(count).unwrap_or(u32::MAX).max(1);
-    let span = |(first, last): (u32, u32)| ShownSpan {
-        first: first.clamp(1, count) as usize,
-        last: last.clamp(1, count) as usize,
-    };
+    let span = |lines| within(lines, count);
     let mut spans: Vec<WorthSpan> = Vec::new();
     for window in &file.windows {
         let mut lines = relevant(&file.lines, (window.first, window.first + WINDOW - 1));
         lines.sort_by(|(_, one), (_, other)| other.total_cmp(one));
         for (line, _) in lines {
-            let near = (line.saturating_sub(CONTEXT), line.saturating_add(CONTEXT));
+            let near = next_to(line);
             let whole = whole(line, definitions).or_else(|| innermost(line, definitions));
             let worth = WorthSpan { whole: span(whole.unwrap_or(near)), near: span(near) };
             if !spans.iter().any(|it| it.whole == worth.whole) {
@@ -72,14 +67,9 @@ pub(super) fn around_lines(
     definitions: &[Definition],
     count: usize,
 ) -> Vec<ShownSpan> {
-    let count = u32::try_from(count).unwrap_or(u32::MAX).max(1);
-    let number = |line: u32| line.clamp(1, count) as usize;
-    let spans = lines.iter().filter_map(|line| u32::try_from(*line).ok()).map(|line| {
-        let (first, last) = innermost(line, definitions)
-            .unwrap_or((line.saturating_sub(CONTEXT), line.saturating_add(CONTEXT)));
-        ShownSpan { first: number(first), last: number(last) }
-    });
-    spans.collect()
+    let lines = lines.iter().filter_map(|line| u32::try_from(*line).ok());
+    let spans = lines.map(|line| innermost(line, definitions).unwrap_or_else(|| next_to(line)));
+    spans.map(|lines| within(lines, count)).collect()
 }
 
 /// Returns the spans of the definitions in a file with one of these names that contain no other such definition: of a class
@@ -90,8 +80,6 @@ pub(super) fn defined_whole(
     definitions: &[Definition],
     count: usize,
 ) -> Vec<ShownSpan> {
-    let count = u32::try_from(count).unwrap_or(u32::MAX).max(1);
-    let number = |line: u32| line.clamp(1, count) as usize;
     let named = names.iter().flat_map(|name| {
         let found = name.among(path, definitions);
         let is_known = found.iter().any(|(is_owned, _)| *is_owned);
@@ -103,7 +91,7 @@ pub(super) fn defined_whole(
         outer.first <= inner.first && inner.last <= outer.last && outer != inner
     };
     let inner = named.iter().filter(|outer| !named.iter().any(|inner| holds(outer, inner)));
-    inner.map(|it| ShownSpan { first: number(it.first), last: number(it.last) }).collect()
+    inner.map(|it| within((it.first, it.last), count)).collect()
 }
 
 /// Returns the name of the innermost definition around the best matching line of a file, with its kind and its lines.
@@ -111,8 +99,7 @@ pub(super) fn best_definition(file: &RankedFile, definitions: &[Definition]) -> 
     let window = file.windows.first()?;
     let lines = relevant(&file.lines, (window.first, window.first + WINDOW - 1));
     let best = lines.into_iter().max_by(|(_, one), (_, other)| one.total_cmp(other))?.0;
-    let around = definitions.iter().filter(|d| (d.first..=d.last).contains(&best));
-    let innermost = around.min_by_key(|d| d.last - d.first)?;
+    let innermost = around(best, definitions).min_by_key(|it| it.last - it.first)?;
     let Definition { kind, name, first, last, .. } = innermost;
     Some(format!("{kind} {name} {first}-{last}"))
 }
@@ -124,30 +111,42 @@ pub(super) fn defined(
     count: usize,
     most: usize,
 ) -> Vec<ShownSpan> {
-    let count = u32::try_from(count).unwrap_or(u32::MAX).max(1);
-    let number = |line: u32| line.clamp(1, count) as usize;
     let is_named = |it: &&Definition| names.iter().any(|name| name.bare == it.name);
     let named = definitions.iter().filter(|it| it.kind != "impl").filter(is_named);
-    let spans = named.map(|it| ShownSpan {
-        first: number(it.first),
-        last: number(it.last.min(it.first.saturating_add(MAX_DEFINITION_LINES))),
-    });
-    spans.take(most).collect()
+    let cut =
+        |it: &Definition| (it.first, it.last.min(it.first.saturating_add(MAX_DEFINITION_LINES)));
+    named.map(|it| within(cut(it), count)).take(most).collect()
 }
 
 fn span(
     (first, last): (u32, u32),
     lines: &[(u32, f64)],
     definitions: &[Definition],
-    count: u32,
+    count: usize,
 ) -> ShownSpan {
     let relevant = relevant(lines, (first, last));
     let from = relevant.first().map_or(first, |(line, _)| *line);
     let to = relevant.last().map_or(last, |(line, _)| *line);
     let start = whole(from, definitions).map_or(from.saturating_sub(CONTEXT), |(first, _)| first);
     let end = whole(to, definitions).map_or(to.saturating_add(CONTEXT), |(_, last)| last);
-    let number = |line: u32| line.clamp(1, count.max(1)) as usize;
-    ShownSpan { first: number(start), last: number(end) }
+    within((start, end), count)
+}
+
+/// Returns the part of these lines that is in a file of `count` lines.
+fn within((first, last): (u32, u32), count: usize) -> ShownSpan {
+    let count = u32::try_from(count).unwrap_or(u32::MAX).max(1);
+    let number = |line: u32| line.clamp(1, count) as usize;
+    ShownSpan { first: number(first), last: number(last) }
+}
+
+/// Returns the lines next to a line.
+const fn next_to(line: u32) -> (u32, u32) {
+    (line.saturating_sub(CONTEXT), line.saturating_add(CONTEXT))
+}
+
+/// Returns the definitions around a line.
+fn around(line: u32, definitions: &[Definition]) -> impl Iterator<Item = &Definition> {
+    definitions.iter().filter(move |it| (it.first..=it.last).contains(&line))
 }
 
 /// Returns the lines between `first` and `last` that are not much less relevant than the best one among them.
@@ -161,15 +160,16 @@ fn relevant(lines: &[(u32, f64)], (first, last): (u32, u32)) -> Vec<(u32, f64)> 
 
 /// Returns the smallest definition around `line`, unless it is very long.
 fn innermost(line: u32, definitions: &[Definition]) -> Option<(u32, u32)> {
-    let around = definitions.iter().filter(|d| (d.first..=d.last).contains(&line));
-    let innermost = around.map(|d| (d.first, d.last)).min_by_key(|(first, last)| last - first)?;
+    let around = around(line, definitions).map(|it| (it.first, it.last));
+    let innermost = around.min_by_key(|(first, last)| last - first)?;
     (innermost.1 - innermost.0 < MAX_ONLY_DEFINITION_LINES).then_some(innermost)
 }
 
 /// Returns the largest definition around `line` that is small enough to be shown whole.
 fn whole(line: u32, definitions: &[Definition]) -> Option<(u32, u32)> {
-    let around = definitions.iter().filter(|d| (d.first..=d.last).contains(&line));
-    let small = around.map(|d| (d.first, d.last)).filter(|(f, l)| l - f < MAX_DEFINITION_LINES);
+    let small = around(line, definitions)
+        .map(|it| (it.first, it.last))
+        .filter(|(f, l)| l - f < MAX_DEFINITION_LINES);
     small.max_by_key(|(first, last)| last - first)
 }
 
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(of("Order.add()"), [(50, 59)]);
         assert_eq!(of("Cart::add"), [(5, 9)]);
         assert_eq!(of("lines.add"), [(5, 9), (50, 59)]);
-        assert_eq!(of("cart.add"), [(5, 9), (50, 59)], "of nobody it knows");
+        assert_eq!(of("cart.add"), [(5, 9), (50, 59)], "its owner is not known");
         assert_eq!(of("Cart"), [(1, 30)]);
     }
 }

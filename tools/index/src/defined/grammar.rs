@@ -68,14 +68,15 @@ fn loaded(extension: &str) -> Option<&'static LoadedLanguage> {
     static LOADED: [OnceLock<LoadedLanguage>; LANGUAGES.len()] =
         [const { OnceLock::new() }; LANGUAGES.len()];
     let at = LANGUAGES.iter().position(|language| language.extensions.contains(&extension))?;
-    let LanguageGrammar { grammar, definitions, has_clauses, .. } = LANGUAGES.get(at)?;
+    let LanguageGrammar { grammar, definitions, inherited, has_clauses, .. } = LANGUAGES.get(at)?;
     let load = || {
         let language = Language::from(*grammar);
         let mut defines = vec![None; language.node_kind_count()];
         for (number, place) in (0..).zip(&mut defines) {
             let kind =
                 language.node_kind_for_id(number).filter(|_| language.node_kind_is_named(number));
-            *place = kind.and_then(|kind| definitions.iter().find(|(of, ..)| *of == kind));
+            *place = kind
+                .and_then(|kind| definitions.iter().chain(*inherited).find(|(of, ..)| *of == kind));
         }
         LoadedLanguage { language, defines, has_clauses: *has_clauses }
     };

@@ -3,6 +3,7 @@
 use tree_sitter_language::LanguageFn;
 
 /// A language with a grammar.
+#[derive(Clone, Copy)]
 pub(super) struct LanguageGrammar {
     /// The extensions of its files.
     pub(super) extensions: &'static [&'static str],
@@ -10,6 +11,8 @@ pub(super) struct LanguageGrammar {
     pub(super) grammar: LanguageFn,
     /// Its definitions.
     pub(super) definitions: &'static [DefiningNode],
+    /// Those of the language that it extends.
+    pub(super) inherited: &'static [DefiningNode],
     /// True if one definition may be written as several clauses, one after the other.
     pub(super) has_clauses: bool,
 }
@@ -41,7 +44,18 @@ const fn language(
     grammar: LanguageFn,
     definitions: &'static [DefiningNode],
 ) -> LanguageGrammar {
-    LanguageGrammar { extensions, grammar, definitions, has_clauses: false }
+    LanguageGrammar { extensions, grammar, definitions, inherited: &[], has_clauses: false }
+}
+
+const fn extending(
+    inherited: &'static [DefiningNode],
+    language: LanguageGrammar,
+) -> LanguageGrammar {
+    LanguageGrammar { inherited, ..language }
+}
+
+const fn with_clauses(language: LanguageGrammar) -> LanguageGrammar {
+    LanguageGrammar { has_clauses: true, ..language }
 }
 
 const JAVASCRIPT_FUNCTIONS: NamePlace =
@@ -55,17 +69,13 @@ const JAVASCRIPT: &[DefiningNode] = &[
     ("variable_declarator", "", JAVASCRIPT_FUNCTIONS),
 ];
 
+/// What TypeScript adds to JavaScript.
 const TYPESCRIPT: &[DefiningNode] = &[
-    ("function_declaration", "function", NAME),
-    ("generator_function_declaration", "function", NAME),
-    ("class_declaration", "class", NAME),
     ("abstract_class_declaration", "class", NAME),
     ("interface_declaration", "interface", NAME),
     ("enum_declaration", "enum", NAME),
     ("type_alias_declaration", "type", NAME),
     ("internal_module", "namespace", NAME),
-    ("method_definition", "method", NAME),
-    ("variable_declarator", "", JAVASCRIPT_FUNCTIONS),
 ];
 
 const C: &[DefiningNode] = &[
@@ -78,18 +88,12 @@ const C: &[DefiningNode] = &[
     ("preproc_function_def", "define", NAME),
 ];
 
+/// What C++ adds to C.
 const CPP: &[DefiningNode] = &[
-    ("function_definition", "fn", Declarator),
     ("class_specifier", "class", WithBody),
-    ("struct_specifier", "struct", WithBody),
-    ("union_specifier", "union", WithBody),
-    ("enum_specifier", "enum", WithBody),
     ("namespace_definition", "namespace", NAME),
     ("concept_definition", "concept", NAME),
     ("alias_declaration", "using", NAME),
-    ("type_definition", "typedef", Declarator),
-    ("preproc_def", "define", NAME),
-    ("preproc_function_def", "define", NAME),
 ];
 
 /// All languages.
@@ -118,8 +122,11 @@ pub(super) static LANGUAGES: &[LanguageGrammar] = &[
         &[("function_definition", "def", NAME), ("class_definition", "class", NAME)],
     ),
     language(&["js", "jsx", "mjs", "cjs"], tree_sitter_javascript::LANGUAGE, JAVASCRIPT),
-    language(&["ts", "mts", "cts"], tree_sitter_typescript::LANGUAGE_TYPESCRIPT, TYPESCRIPT),
-    language(&["tsx"], tree_sitter_typescript::LANGUAGE_TSX, TYPESCRIPT),
+    extending(
+        JAVASCRIPT,
+        language(&["ts", "mts", "cts"], tree_sitter_typescript::LANGUAGE_TYPESCRIPT, TYPESCRIPT),
+    ),
+    extending(JAVASCRIPT, language(&["tsx"], tree_sitter_typescript::LANGUAGE_TSX, TYPESCRIPT)),
     language(
         &["go"],
         tree_sitter_go::LANGUAGE,
@@ -146,7 +153,10 @@ pub(super) static LANGUAGES: &[LanguageGrammar] = &[
     ),
     language(&["c"], tree_sitter_c::LANGUAGE, C),
     // A header may be of either language, and the grammar of C++ reads both.
-    language(&["h", "cc", "cpp", "cxx", "hh", "hpp", "hxx"], tree_sitter_cpp::LANGUAGE, CPP),
+    extending(
+        C,
+        language(&["h", "cc", "cpp", "cxx", "hh", "hpp", "hxx"], tree_sitter_cpp::LANGUAGE, CPP),
+    ),
     language(
         &["cs"],
         tree_sitter_c_sharp::LANGUAGE,
@@ -224,10 +234,10 @@ pub(super) static LANGUAGES: &[LanguageGrammar] = &[
             ("given_definition", "given", NAME),
         ],
     ),
-    LanguageGrammar {
-        extensions: &["ex", "exs"],
-        grammar: tree_sitter_elixir::LANGUAGE,
-        definitions: &[(
+    with_clauses(language(
+        &["ex", "exs"],
+        tree_sitter_elixir::LANGUAGE,
+        &[(
             "call",
             "",
             InCall(&[
@@ -243,8 +253,7 @@ pub(super) static LANGUAGES: &[LanguageGrammar] = &[
                 "defimpl",
             ]),
         )],
-        has_clauses: true,
-    },
+    )),
     language(
         &["lua"],
         tree_sitter_lua::LANGUAGE,
@@ -270,10 +279,10 @@ pub(super) static LANGUAGES: &[LanguageGrammar] = &[
             ),
         ],
     ),
-    LanguageGrammar {
-        extensions: &["hs"],
-        grammar: tree_sitter_haskell::LANGUAGE,
-        definitions: &[
+    with_clauses(language(
+        &["hs"],
+        tree_sitter_haskell::LANGUAGE,
+        &[
             ("function", "function", NAME),
             ("bind", "function", NAME),
             ("data_type", "data", NAME),
@@ -282,8 +291,7 @@ pub(super) static LANGUAGES: &[LanguageGrammar] = &[
             ("class", "class", NAME),
             ("instance", "instance", NAME),
         ],
-        has_clauses: true,
-    },
+    )),
     language(
         &["sh", "bash"],
         tree_sitter_bash::LANGUAGE,
