@@ -2,6 +2,8 @@
 //! What is said to models is in `model`, and what checks conclude in `checking`.
 
 mod autopilot;
+mod cut_answers;
+mod draft_with_plan;
 mod images;
 mod instructions;
 pub(crate) mod invariants;

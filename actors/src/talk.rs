@@ -46,6 +46,8 @@ pub fn refused_plan(prompts: &Prompts, error: &ContractError) -> String {
 pub trait Grammar: Sync {
     /// The parsed answer.
     type Answer: Send;
+    /// Whether an answer may be cut at its limit more than once: if not, the question asks for too much.
+    const MAY_BE_CUT_AGAIN: bool = true;
 
     /// Returns true if an answer has the form of one, so that `NEED_…` lines in it are content.
     fn is_formed(&self, answer: &str) -> bool;
@@ -66,11 +68,32 @@ pub trait Grammar: Sync {
         std::future::ready(Ok(None))
     }
 
+    /// Returns what is kept of an answer that was cut after `most` tokens; `None` if it has to be given again.
+    fn kept(&self, _: &Prompts, _cut: &str, _most: u32) -> Option<KeptPart> {
+        None
+    }
+
+    /// Joins what was kept of an answer and what came later.
+    fn joined(&self, _kept: &str, later: String) -> String {
+        later
+    }
+
     /// Returns the event for an answer that breaks the contract.
     fn refused(&self, error: Wording) -> Event;
 
     /// Returns the message to the model about it.
     fn repair(&self, prompts: &Prompts, error: &ContractError) -> String;
+}
+
+/// What is kept of an answer that was cut.
+#[derive(Debug, Clone)]
+pub struct KeptPart {
+    /// The text that is kept.
+    pub text: String,
+    /// What it is about, for people.
+    pub names: Vec<String>,
+    /// Asks the model for the rest.
+    pub ask: String,
 }
 
 /// An objection to an answer.
@@ -99,6 +122,12 @@ pub enum AnswerError {
     /// No answer kept the contract, repair turns included.
     #[error("no answer was usable: {0}")]
     Unreadable(ContractError),
+    /// The answer was cut at its limit again.
+    #[error("the answer was cut at its limit of {most} tokens again")]
+    CutAgain {
+        /// The limit.
+        most: u32,
+    },
     /// The model repeats itself.
     #[error("the model gave the same answer {SAME_ANSWERS} times: `{}`", first_line(answer))]
     Repeated {
@@ -142,6 +171,8 @@ enum Read<A> {
     Objectionable(A, Objection),
     /// It is unusable.
     Broken(Heard, Objection, AnswerError),
+    /// It was cut after this many tokens, and a part of it is kept.
+    Cut(u32, KeptPart),
 }
 
 impl<A> Read<A> {
@@ -154,6 +185,7 @@ impl<A> Read<A> {
             }
             Self::Objectionable(_, Objection { raised: Raised::Once, .. }) => Heard::Doubtful,
             Self::Broken(heard, ..) => *heard,
+            Self::Cut(..) => Heard::Cut,
         }
     }
 }
@@ -167,15 +199,29 @@ impl Talk<'_> {
     ) -> Result<G::Answer, AnswerError> {
         let mut inquiry = Inquiry::new(self.repairs, self.looks);
         let mut usable = None;
+        // The whole parts of an answer that was cut.
+        let mut kept = String::new();
         let since = self.since.unwrap_or(dialogue.messages().len());
         loop {
-            let read = self.hear(dialogue, inquiry, grammar).await?;
+            let read = self.hear(dialogue, &inquiry, grammar, &kept).await?;
             // An author that insists on what was objected to is heard in the end.
             if !matches!(read, Read::Objectionable(..)) {
                 self.unrepeated(dialogue, since).await?;
             }
             let step = inquiry.after(read.heard());
             let (objection, end) = match (step, read) {
+                (InquiryStep::Repair, Read::Cut(most, part)) => {
+                    let (role, names) = (self.caller.role, part.names);
+                    self.caller.run.publish(Event::AnswerCut { role, most, kept: names }).await?;
+                    kept = grammar.joined(&kept, part.text.clone());
+                    dialogue.heard_before(&part.text);
+                    dialogue.say(&part.ask);
+                    continue;
+                }
+                (_, Read::Cut(most, _)) => {
+                    let (objection, end) = self.fault(grammar, ContractError::cut(most));
+                    (objection, Err(end))
+                }
                 (InquiryStep::Show { left }, Read::Looks(looks)) => {
                     self.look(dialogue, looks, left).await?;
                     continue;
@@ -216,8 +262,9 @@ impl Talk<'_> {
     async fn hear<G: Grammar>(
         &self,
         dialogue: &mut Dialogue,
-        inquiry: Inquiry,
+        inquiry: &Inquiry,
         grammar: &G,
+        kept: &str,
     ) -> Result<Read<G::Answer>, AnswerError> {
         let broken = |heard, error| {
             let (objection, end) = self.fault(grammar, error);
@@ -231,8 +278,15 @@ impl Talk<'_> {
         }
         let reply = match self.caller.ask_with(dialogue, inquiry.limits()).await {
             Ok(reply) => reply,
-            Err(CallError::Model(ModelError::Length { max_tokens, .. })) => {
-                return Ok(broken(Heard::Cut, ContractError::cut(max_tokens)));
+            Err(CallError::Model(ModelError::Length { max_tokens, text, .. })) => {
+                if inquiry.was_cut() && !G::MAY_BE_CUT_AGAIN {
+                    return Err(AnswerError::CutAgain { most: max_tokens });
+                }
+                let part = grammar.kept(self.caller.prompts(), &text, max_tokens);
+                return Ok(part.map_or_else(
+                    || broken(Heard::Cut, ContractError::cut(max_tokens)),
+                    |part| Read::Cut(max_tokens, part),
+                ));
             }
             Err(CallError::Model(empty @ ModelError::Empty { .. })) => {
                 let (objection, _) = self.fault(grammar, ContractError::empty());
@@ -252,7 +306,7 @@ impl Talk<'_> {
         Ok(match asked {
             Some(Ok(looks)) => Read::Looks(looks),
             Some(Err(error)) => broken(Heard::Broken, error),
-            None => match grammar.read(&content).await? {
+            None => match grammar.read(&grammar.joined(kept, content)).await? {
                 Ok(answer) => match grammar.objection(&answer, dialogue).await? {
                     None => Read::Usable(answer),
                     Some(objection) => Read::Objectionable(answer, objection),

@@ -52,7 +52,7 @@ use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, Super
 use tree::Change;
 
 use self::baseline_state::BaselineState;
-use self::draft_state::{Bases, DraftState};
+use self::draft_state::{Bases, Draft, DraftState};
 use self::plan_state::{PlanFate, PlanState};
 use self::roles::Roles;
 use self::setbacks::Setbacks;
@@ -70,6 +70,13 @@ pub struct CrewSetup {
     pub workspace: Arc<dyn Workspace>,
     /// The run that the crew belongs to.
     pub run: Run,
+}
+
+impl CrewSetup {
+    /// Returns true if the Architect may write a small diff with its plan.
+    fn may_draft(&self) -> bool {
+        self.goal == Goal::Deliver && self.run.config().agent_loop.draft_with_plan
+    }
 }
 
 /// The result of a crew's work.
@@ -100,6 +107,8 @@ enum Msg {
 enum StepResult {
     Planned(Dialogue, Result<Planned, ArchitectError>, Vec<String>),
     Drafted(Dialogue, Bases, Result<EditorAnswer, EditorError>),
+    /// The diff that came with the plan is used.
+    DraftedWithPlan(Draft),
     Applied(Result<Applied, ApplyError>),
     Verified {
         verified: Checked,
@@ -292,6 +301,7 @@ impl State {
                 self.dialogues.keep(&self.model_of(AgentRole::Editor), dialogue);
                 self.drafted(bases, drafted).await
             }
+            StepResult::DraftedWithPlan(draft) => Ok(self.drafted_with_plan(draft)),
             StepResult::Applied(applied) => self.applied(applied).await,
             StepResult::Verified { verified, proven, late } => {
                 self.baseline.tried_late(late);

@@ -321,8 +321,8 @@ impl Drafting {
                 let delivery = Delivery::NeedsWork { why: NeedsWork::NoPlan, detail };
                 return Err(without_card(delivery, &researched));
             }
-            Err(repeated @ AnswerError::Repeated { .. }) => {
-                let detail = repeated.to_string().into();
+            Err(end @ (AnswerError::Repeated { .. } | AnswerError::CutAgain { .. })) => {
+                let detail = end.to_string().into();
                 let delivery = Delivery::NeedsWork { why: NeedsWork::NoPlan, detail };
                 return Err(without_card(delivery, &researched));
             }

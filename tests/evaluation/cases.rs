@@ -25,6 +25,23 @@ fn commits_whose_tests_fail_before_and_pass_after_are_cases() {
 }
 
 #[test]
+fn the_latest_evaluation_is_that_of_the_workspace() {
+    let world = world();
+    let own = document(&draw(&world))["id"].clone();
+    let elsewhere = project();
+    let root = elsewhere.root().to_str().unwrap();
+    let args = ["eval", "draw", "--workspace", root, "--count", "1", "--output", "json"];
+    let other = document(&world.deepseek(args).run())["id"].clone();
+    let shown = |more: &[&str]| {
+        let words = ["eval", "show", "--output", "json"].iter().chain(more).copied();
+        document(&world.deepseek(words).run())["id"].clone()
+    };
+    assert_eq!((shown(&[]), shown(&["--workspace", root])), (own, other.clone()));
+    let nowhere = Project::new(&[("a.txt", "a\n")]);
+    assert_eq!(shown(&["--workspace", nowhere.root().to_str().unwrap()]), other);
+}
+
+#[test]
 fn others_are_left_out_with_the_reason() {
     let project: Project = project();
     project.write("README.md", "Numbers in German, and more.\n");

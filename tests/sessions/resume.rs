@@ -106,7 +106,7 @@ fn calls(world: &World) -> BTreeMap<String, Calls> {
             ("ModelRequest@v1", _) => {
                 bodies.insert(call, event["data"]["body"]["blob"].as_str().unwrap().to_owned());
             }
-            ("ModelReply@v1", Some("ok")) => {
+            ("ModelReply@v1", Some("ok" | "length")) => {
                 calls.entry(bodies[&call].clone()).or_default().answered += 1;
             }
             ("ModelReply@v1", Some("lost")) => {

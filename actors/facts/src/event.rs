@@ -418,25 +418,49 @@ pub enum Event {
         /// The result.
         mark: StepMark,
     },
-    /// The Editor was asked for a diff.
+    /// The Editor's turn began: it is asked for a diff, or its diff came with the plan.
     #[serde(rename = "EditorStarted@v1")]
     EditorStarted {
         /// Number of the attempt, from one.
         iteration: u32,
+        /// Number of the Architect's call whose answer has the diff as well. Absent if the Editor is asked.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        call: Option<u64>,
     },
-    /// The Editor finished.
+    /// The Editor's turn ended.
     #[serde(rename = "EditorCompleted@v1")]
     EditorCompleted {
         /// Number of the attempt, from one.
         iteration: u32,
         /// True if there is a diff.
         drafted: bool,
+        /// As in the event of its beginning.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        call: Option<u64>,
+    },
+    /// A diff came with a plan and is not used, so the Editor is asked.
+    #[serde(rename = "DraftPassedOver@v1")]
+    DraftPassedOver {
+        /// Number of the call whose answer has it.
+        call: u64,
+        /// Why it is not used.
+        why: Wording,
     },
     /// An answer of the Editor broke its contract.
     #[serde(rename = "DraftRefused@v1")]
     DraftRefused {
         /// The line and the rule that it breaks.
         error: Wording,
+    },
+    /// An answer was cut at its limit. What it has of some files arrived whole and is kept, and the rest is asked for.
+    #[serde(rename = "AnswerCut@v1")]
+    AnswerCut {
+        /// The role that asked.
+        role: AgentRole,
+        /// The limit, in tokens.
+        most: u32,
+        /// The files that are kept.
+        kept: Vec<String>,
     },
     /// A model asked to see something before it answers, in lines of text.
     #[serde(rename = "Looked@v1")]

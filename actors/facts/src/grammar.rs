@@ -3,6 +3,7 @@
 //! What is said to a model, and what becomes of its answer, does not belong here.
 
 pub mod contract;
+pub mod cut_diff;
 pub mod draft;
 pub mod look;
 pub mod operation;

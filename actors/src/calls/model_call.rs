@@ -2,6 +2,7 @@
 //!
 //! Every model request goes through this module; a failed attempt leaves nothing in the dialogue.
 
+mod arrived;
 mod last_look;
 mod waiting;
 
@@ -15,11 +16,12 @@ use facts::closed::JournalClosed;
 use facts::event::{Blob, Event, RequestTerms};
 use facts::signal::{Signal, Speaker};
 use model::{
-    AgentRole, Awaited, BYTES_PER_TOKEN, ChatMessage, ChatRequest, ModelError, ModelReply,
-    ReplyDelta, SpokenDialect, ToolChoice, Usage, takes_images,
+    AgentRole, BYTES_PER_TOKEN, ChatMessage, ChatRequest, ModelError, ModelReply, ReplyDelta,
+    SpokenDialect, ToolChoice, Usage, takes_images,
 };
 use thiserror::Error;
 
+use self::arrived::{answer_began, cut_reply, kept_silent};
 use self::last_look::breach;
 use self::waiting::FailedCalls;
 use crate::calls::admission::{AdmissionError, Pace, Permit};
@@ -131,12 +133,13 @@ impl Caller {
         loop {
             let spoken = self.spoken(corrected.as_ref());
             failed.follows = self.run.publisher.follows();
-            match self.attempt(dialogue, limits, (retries, &spoken)).await? {
+            let (call, outcome) = self.attempt(dialogue, limits, (retries, &spoken)).await?;
+            match outcome {
                 Ok(reply) => {
                     if corrected.is_some() {
                         self.run.model.remember(&self.settings.model, &spoken);
                     }
-                    dialogue.hear(&reply);
+                    dialogue.hear(call, &reply);
                     return Ok(reply);
                 }
                 // The model is not at fault, so there is no reason to wait.
@@ -180,13 +183,13 @@ impl Caller {
         recorded.or_else(corrected).unwrap_or_else(|| self.run.model.dialect(&self.settings.model))
     }
 
-    /// Makes one attempt, journaled before and after.
+    /// Makes one attempt, journaled before and after. Returns the number of the call, and its outcome.
     async fn attempt(
         &self,
         dialogue: &Dialogue,
         limits: AnswerLimits,
         (retry, spoken): (u32, &SpokenDialect),
-    ) -> Result<Result<ModelReply, ModelError>, CallError> {
+    ) -> Result<(u64, Result<ModelReply, ModelError>), CallError> {
         if self.run.publisher.follows() {
             // Whatever ended the recorded call, such as the time limit, gets a chance to be noticed first.
             tokio::task::yield_now().await;
@@ -236,7 +239,7 @@ impl Caller {
         if let Some(permit) = call.permit {
             permit.settle(charge);
         }
-        Ok(outcome)
+        Ok((reservation.id, outcome))
     }
 
     /// Returns the reservation that a request needs.
@@ -388,8 +391,14 @@ impl Effect for Call<'_> {
         if Some(*call) != id {
             return Trace::Absent;
         }
-        let answer = answer.as_ref().and_then(|it| serde_json::from_slice(&it.content).ok());
+        let answer = answer.as_ref();
+        let answer: Option<ModelReply> =
+            answer.and_then(|it| serde_json::from_slice(&it.content).ok());
         let outcome = match (answer, error) {
+            (Some(ModelReply { content, .. }), Some(ModelError::Length { max_tokens, .. })) => {
+                let (max_tokens, usage) = (*max_tokens, *usage);
+                Err(ModelError::Length { max_tokens, usage, text: content })
+            }
             (Some(reply), _) => Ok(reply),
             (None, Some(error)) => Err(error.clone()),
             (None, None) => return Trace::Absent,
@@ -458,8 +467,11 @@ impl Call<'_> {
             }
             (None, _) => permit.worst_so_far(),
         };
-        let answer =
-            outcome.as_ref().ok().and_then(|reply| serde_json::to_vec(reply).ok()).map(Blob::new);
+        let arrived = match outcome {
+            Ok(reply) => Some(reply.clone()),
+            Err(error) => cut_reply(error, &self.request.model),
+        };
+        let answer = arrived.and_then(|reply| serde_json::to_vec(&reply).ok()).map(Blob::new);
         let (name, message) = match outcome {
             Ok(_) => ("ok".to_owned(), None),
             Err(error) => (error.class().name().to_owned(), Some(Wording::of(error))),
@@ -486,16 +498,6 @@ impl Call<'_> {
 fn max_bytes(request: &ChatRequest, reservation: &Reservation) -> u64 {
     let reserved = reservation.amount.tokens.saturating_mul(BYTES_PER_TOKEN);
     reserved.saturating_sub(request.prompt_bytes())
-}
-
-/// Returns true if part of an answer arrived, even if an error followed.
-fn answer_began(permit: &Permit, error: &ModelError) -> bool {
-    error.answer_started() || permit.heard_tokens() > 0
-}
-
-/// Returns true if the request was accepted and timed out before anything arrived.
-fn kept_silent(error: &ModelError) -> bool {
-    matches!(error, ModelError::TimedOut { what, .. } if *what != Awaited::Connection)
 }
 
 /// Returns the prompt tokens that this role had sent before but that missed the cache; none if the provider does not say

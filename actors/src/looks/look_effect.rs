@@ -8,8 +8,8 @@ use facts::event::{Blob, Event};
 use facts::grammar::look::{Look, Looks};
 use index::Index;
 use search::{
-    BYTES_PER_TOKEN, Defined, FileMatches, LookError, LookLines, Matches, Shown, Symbol,
-    VisibleTree, evidence_about, shown_of,
+    BYTES_PER_TOKEN, Defined, DefinitionInFile, FileMatches, LookError, LookLines, Matches, Shown,
+    Symbol, VisibleTree, evidence_about, shown_of,
 };
 use toolbox::OwnTool;
 use tools::blocking::on_a_thread;
@@ -304,7 +304,10 @@ impl Eyes<'_> {
         match look {
             Look::Context { path, lines } => {
                 let named = if lines.is_none() { self.visible.definition_in(path) } else { None };
-                let (path, lines) = named.unwrap_or_else(|| (path.clone(), *lines));
+                let (path, lines, others) = named.map_or_else(
+                    || (path.clone(), *lines, None),
+                    |it| (it.file.clone(), it.lines, self.others(&it)),
+                );
                 let shown = match self.visible.file(&path, lines, self.max_lines, room) {
                     Err(LookError::NotAFile) => {
                         return self.one(&Look::List { directory: Some(path) }, room);
@@ -320,7 +323,11 @@ impl Eyes<'_> {
                             .map(|hash| hash.to_string().chars().take(8).collect::<String>());
                         let hash =
                             hash.map(|it| self.prompts.render(Prompt::LookHash, &[("hash", &it)]));
-                        [Some(text), hash].into_iter().flatten().collect::<Vec<_>>().join("\n")
+                        [Some(text), hash, others]
+                            .into_iter()
+                            .flatten()
+                            .collect::<Vec<_>>()
+                            .join("\n")
                     }
                     Shown::Outline { of, definitions } => {
                         self.outline(path.as_str(), of, &definitions)
@@ -384,6 +391,18 @@ impl Eyes<'_> {
             return shown_lines(self.prompts, path.as_str(), (*first, *last, *of), text);
         }
         fresh.into_iter().map(part).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Names the other definitions of a name in a file, if there are any.
+    fn others(&self, named: &DefinitionInFile) -> Option<String> {
+        let DefinitionInFile { file, name, others, .. } = named;
+        let places: Vec<String> = others.iter().map(|line| format!("{file}:{line}")).collect();
+        let places = places.join(", ");
+        let told = || {
+            let values: [(&str, &dyn std::fmt::Display); 2] = [("name", name), ("places", &places)];
+            self.prompts.render(Prompt::LookOtherDefinitions, &values)
+        };
+        (!others.is_empty()).then(told)
     }
 
     /// Adds a note with the last line shown, if the requested lines were cut.

@@ -16,6 +16,8 @@ pub(crate) struct Inquiry {
     length: AnswerLength,
     /// True once an answer was empty.
     was_empty: bool,
+    /// True once an answer was cut.
+    was_cut: bool,
     /// True once there was a doubt about an answer.
     was_doubted: bool,
 }
@@ -54,7 +56,13 @@ pub(crate) enum InquiryStep {
 
 impl Inquiry {
     pub(crate) const fn new(repairs: u32, looks: u32) -> Self {
-        Self { repairs, looks, length: AnswerLength::Usual, was_empty: false, was_doubted: false }
+        let (was_empty, was_cut, was_doubted) = (false, false, false);
+        Self { repairs, looks, length: AnswerLength::Usual, was_empty, was_cut, was_doubted }
+    }
+
+    /// Returns true if an answer was cut.
+    pub(crate) const fn was_cut(&self) -> bool {
+        self.was_cut
     }
 
     /// Returns true if the next answer may ask to see something.
@@ -74,6 +82,7 @@ impl Inquiry {
             self.length = AnswerLength::Double;
         }
         self.was_empty |= heard == Heard::Empty;
+        self.was_cut |= heard == Heard::Cut;
         let insists = heard == Heard::Doubtful && self.was_doubted;
         self.was_doubted |= heard == Heard::Doubtful;
         match heard {

@@ -95,6 +95,8 @@ pub struct Planned {
     pub tolerances: Vec<Leniency>,
     /// The files of the plan that do not exist yet.
     pub new: Vec<RepoPath>,
+    /// The diff that came with it.
+    pub draft: Option<String>,
 }
 
 /// A file that no diff can change.
@@ -139,6 +141,8 @@ pub struct ArchitectSetup {
     pub brief: Arc<Brief>,
     /// Runs the commands that the model wants to try.
     pub commands: CommandRunner,
+    /// Whether it may write a small diff with its plan.
+    pub may_draft: bool,
 }
 
 impl Architect {
@@ -187,7 +191,12 @@ impl ArchitectSetup {
     ) -> Result<Planned, ArchitectError> {
         let prompts = self.caller.prompts();
         let max_files = &self.bounds().max_files_per_iteration;
-        let instructions = prompts.render(Prompt::Architect, &[("max_files", max_files)]);
+        let mut instructions = prompts.render(Prompt::Architect, &[("max_files", max_files)]);
+        if self.may_draft {
+            let lines = &self.bounds().draft_lines;
+            let draft = prompts.render(Prompt::ArchitectDraft, &[("lines", lines)]);
+            instructions.extend(["\n\n", &draft]);
+        }
         let instructions = with_server_tools(&self.caller.run, AgentRole::Architect, instructions);
         let introduction = self.brief.introduction(
             prompts,
@@ -234,6 +243,7 @@ impl Grammar for Planning<'_> {
             max_checks: bounds.max_checks_per_plan,
             may_end: self.may_end,
         };
+        let (answer, draft) = Plan::with_draft(answer);
         let (mut plan, mut tolerances) = match Plan::parse(answer, limits) {
             Ok(read) => read,
             Err(error) => return Ok(Err(error)),
@@ -269,7 +279,8 @@ impl Grammar for Planning<'_> {
                 None => {}
             }
         }
-        Ok(Ok(Ok(Planned { plan, tolerances, new })))
+        let draft = draft.map(str::to_owned);
+        Ok(Ok(Ok(Planned { plan, tolerances, new, draft })))
     }
 
     async fn objection(

@@ -1,6 +1,8 @@
 //! The Editor turns a plan and the exact content of its files into a diff. It may look first, report files that the
 //! plan lacks, or report that nothing more is needed.
 
+pub mod draft_with_plan;
+
 use std::sync::Arc;
 
 use checks::wording::Wording;
@@ -8,6 +10,7 @@ use config::AgentLoop;
 use facts::closed::JournalClosed;
 use facts::event::Event;
 use facts::grammar::contract::ContractError;
+use facts::grammar::cut_diff;
 use facts::grammar::draft::{self, EditorAnswer, MayEnd};
 use facts::grammar::look::{Look, Looks};
 use facts::grammar::plan::Plan;
@@ -15,6 +18,7 @@ use index::{Definition, definitions_of_file};
 use model::AgentRole;
 use ractor::{ActorCell, SpawnErr};
 use thiserror::Error;
+use tools::blocking::on_a_thread;
 use tools::long_lines::shortened;
 use tree::RepoPath;
 
@@ -24,13 +28,14 @@ use crate::looks::instructions::instructions_for;
 use crate::looks::look_effect::{LookSources, Looking, WantedBy};
 use crate::looks::server_tools::with_server_tools;
 use crate::looks::shown_lines::{self, FirstSight, Hints, ShownRange};
+use crate::roles::editor::draft_with_plan::{DraftWithPlan, Unusable};
 use crate::roles::role_host::{RoleHost, RoleWork};
 use crate::run::Run;
 use crate::run::command_runner::CommandRunner;
 use crate::talk::brief::{Brief, BriefShare, paragraph};
 use crate::talk::dialogue::{Dialogue, in_encoding, shown_file, shown_lines};
 use crate::talk::prompts::{Prompt, Prompts};
-use crate::talk::{AnswerError, Grammar, Talk};
+use crate::talk::{AnswerError, Grammar, KeptPart, Talk};
 
 /// Maximum number of definitions listed for the hidden parts of a large file.
 const OUTLINE: usize = 40;
@@ -48,6 +53,8 @@ pub struct DraftAsk {
     pub baseline: String,
     /// Whether it may answer that nothing more is needed.
     pub may_end: MayEnd,
+    /// The files that its diff may change.
+    pub declared: Vec<RepoPath>,
     /// The first message of the dialogue from which its answers count as repeated: since its plan was made, or its last
     /// diff applied.
     pub since: usize,
@@ -77,6 +84,20 @@ pub enum EditorError {
     /// The actor gave no answer.
     #[error(transparent)]
     Unanswered(#[from] Unanswered),
+}
+
+/// Returns the diff that came with a plan if it can be used: [`DraftWithPlan::usable`], beside the mailbox.
+pub async fn usable_with_plan(
+    draft: DraftWithPlan,
+    files: Vec<FileNow>,
+    author: Dialogue,
+    run: Run,
+) -> Result<String, Unusable> {
+    let usable = move || {
+        let bounds = &run.config().agent_loop;
+        draft.usable(&files, &author, bounds).map(str::to_owned)
+    };
+    on_a_thread(usable).await
 }
 
 /// The dialogue, including this exchange, and the answer.
@@ -190,7 +211,8 @@ impl EditorSetup {
             looks: self.bounds().max_context_requests_per_iteration,
             since: Some(ask.since),
         };
-        talk.ask(dialogue, &Draft(ask.may_end)).await
+        let draft = Draft { may_end: ask.may_end, declared: &ask.declared };
+        talk.ask(dialogue, &draft).await
     }
 
     /// Shows what a new plan wants the Editor to read, except what was looked at in this dialogue and the files to be
@@ -296,10 +318,15 @@ fn elsewhere(prompts: &Prompts, definitions: Vec<Definition>, parts: &[ShownRang
 }
 
 /// The Editor's contract.
-struct Draft(MayEnd);
+struct Draft<'a> {
+    may_end: MayEnd,
+    /// The files that a diff may change.
+    declared: &'a [RepoPath],
+}
 
-impl Grammar for Draft {
+impl Grammar for Draft<'_> {
     type Answer = EditorAnswer;
+    const MAY_BE_CUT_AGAIN: bool = false;
 
     fn is_formed(&self, answer: &str) -> bool {
         draft::is_formed(answer)
@@ -309,7 +336,23 @@ impl Grammar for Draft {
         &self,
         answer: &str,
     ) -> Result<Result<EditorAnswer, ContractError>, JournalClosed> {
-        Ok(draft::parse_draft(answer, self.0))
+        Ok(draft::parse_draft(answer, self.may_end))
+    }
+
+    fn kept(&self, prompts: &Prompts, cut: &str, most: u32) -> Option<KeptPart> {
+        let (names, text) = cut_diff::whole_sections(cut)?;
+        let is_missing = |path: &&RepoPath| names.iter().all(|name| name != path.as_str());
+        let missing: Vec<&str> =
+            self.declared.iter().filter(is_missing).map(RepoPath::as_str).collect();
+        let (kept, rest) = (names.join(", "), missing.join(", "));
+        let values: [(&str, &dyn std::fmt::Display); 3] =
+            [("most", &most), ("kept", &kept), ("rest", &rest)];
+        let ask = prompts.render(Prompt::DraftCut, &values);
+        Some(KeptPart { text, names, ask })
+    }
+
+    fn joined(&self, kept: &str, later: String) -> String {
+        cut_diff::joined(kept, &later)
     }
 
     fn refused(&self, error: Wording) -> Event {

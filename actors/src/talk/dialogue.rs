@@ -16,6 +16,8 @@ pub struct Dialogue {
     redactor: Redactor,
     /// Prompt tokens of the last call, by the provider's count.
     sent_tokens: u64,
+    /// Number of the call that it heard last.
+    last_call: u64,
     /// Roles that have given their instructions.
     roles: Vec<AgentRole>,
     /// Everything the model asked to see.
@@ -36,8 +38,19 @@ impl Dialogue {
         let (messages, redactor) =
             (vec![ChatMessage::System { content: system }], redactor.clone());
         let (roles, looks, lacking, tools, images) = Default::default();
-        let (sent_tokens, steered) = (0, 0);
-        Self { messages, redactor, sent_tokens, roles, looks, lacking, tools, steered, images }
+        let (sent_tokens, last_call, steered) = (0, 0, 0);
+        Self {
+            messages,
+            redactor,
+            sent_tokens,
+            last_call,
+            roles,
+            looks,
+            lacking,
+            tools,
+            steered,
+            images,
+        }
     }
 
     /// Offers tools to the model, from the first request to the last.
@@ -140,8 +153,9 @@ impl Dialogue {
         self.messages.push(ChatMessage::Tool { tool_call_id: tool_call_id.to_owned(), content });
     }
 
-    /// Appends a complete answer, and records the size of its prompt.
-    pub fn hear(&mut self, reply: &ModelReply) {
+    /// Appends the complete answer of a call, and records the size of its prompt.
+    pub fn hear(&mut self, call: u64, reply: &ModelReply) {
+        self.last_call = call;
         self.messages.push(ChatMessage::Assistant {
             content: reply.content.clone(),
             reasoning_content: reply.reasoning.clone(),
@@ -160,6 +174,11 @@ impl Dialogue {
             reasoning_content,
             tool_calls: Vec::new(),
         });
+    }
+
+    /// Returns the number of the call that it heard last.
+    pub const fn last_call(&self) -> u64 {
+        self.last_call
     }
 
     /// Returns the prompt tokens of the last call.

@@ -234,7 +234,7 @@ fn in_mission(event: &Event) -> String {
 /// Returns the iteration that starts with an event; `None` for events that start none.
 pub const fn iteration(event: &Event) -> Option<u32> {
     if let Event::ArchitectStarted { iteration }
-    | Event::EditorStarted { iteration }
+    | Event::EditorStarted { iteration, .. }
     | Event::ApplyStarted { iteration }
     | Event::VerifyStarted { iteration, .. } = event
     {
@@ -259,6 +259,7 @@ pub fn describe_refusal(event: &Event) -> Option<(&'static str, String)> {
     Some(match event {
         Event::PlanRefused { error } => ("plan", error.to_string()),
         Event::DraftRefused { error } => ("draft", error.to_string()),
+        Event::DraftPassedOver { why, .. } => ("draft with the plan", why.to_string()),
         Event::AnswerRefused { error } => ("answer", error.to_string()),
         Event::PatchRefused { reasons, .. } => {
             let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();

@@ -103,7 +103,7 @@ impl Lane {
                 self.enter(Stage::Opening);
             }
             Event::ArchitectStarted { .. } => self.enter(Stage::Planning),
-            Event::EditorStarted { iteration } => self.enter(Stage::Editing(*iteration)),
+            Event::EditorStarted { iteration, .. } => self.enter(Stage::Editing(*iteration)),
             Event::ApplyStarted { .. } => self.enter(Stage::Applying),
             Event::PatchStaged { files, .. } => files.clone_into(&mut self.staged),
             Event::VerifyStarted { commands, .. } => {

@@ -48,6 +48,10 @@ pub struct AgentLoop {
     pub max_context_range_lines: usize,
     /// Lines of one file shown to the Editor with a plan.
     pub max_place_lines: usize,
+    /// Whether the Architect may write a small diff with its plan, in place of the Editor.
+    pub draft_with_plan: bool,
+    /// Maximum number of lines that such a diff adds and removes.
+    pub draft_lines: usize,
     /// Seconds a verification command may take.
     pub verify_timeout_seconds: u64,
     /// Seconds a verification command may take when it is run again after exceeding the first limit.

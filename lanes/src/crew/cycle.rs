@@ -155,6 +155,7 @@ impl Cycle {
             }
             Input::DraftUnreadable => self.refused(DraftReason::Unreadable),
             Input::Repeating => self.repeating(),
+            Input::DraftTooLong => self.draft_failed(),
             Input::PlanLacks(files) => self.lacks_files(files),
             Input::NothingMore { reason } => self.nothing_more(reason),
             Input::NothingRuns { others } => self.nothing_runs(others),
@@ -266,6 +267,12 @@ impl Cycle {
                 "the model gives the same answer again and again".to_owned(),
             );
         }
+        self.draft_failed()
+    }
+
+    /// Has the Architect plan again, since no draft comes of this plan. Costs an attempt.
+    fn draft_failed(&mut self) -> Next {
+        self.last_class = Some(FailureClass::PatchMismatch);
         if self.doing == Next::Draft(DraftReason::OldFailures) {
             return self.tell_architect();
         }

@@ -57,12 +57,18 @@ pub(crate) fn left_out(prompts: &Prompts, applied: &[Change], left_out: &LeftOut
 
 /// Returns the feedback for the Architect's next plan.
 pub(crate) fn for_architect(prompts: &Prompts, diff: Option<&str>, details: &str) -> String {
-    let diff = diff.map(|diff| {
-        let shown = fenced(prompts, "diff", shortened(diff, 12_000));
-        prompts.render(Prompt::LastDiff, &[("diff", &shown)]) + "\n\n"
-    });
-    let diff = diff.unwrap_or_default();
+    let diff = diff.map(|diff| last_diff(prompts, diff)).unwrap_or_default();
     prompts.render(Prompt::PlanReport, &[("diff", &diff), ("details", &details)])
+}
+
+/// Returns feedback about a diff, after the diff itself if the reader has not seen it.
+pub(crate) fn about_diff(prompts: &Prompts, unseen: Option<&str>, feedback: &str) -> String {
+    unseen.map(|diff| last_diff(prompts, diff)).unwrap_or_default() + feedback
+}
+
+fn last_diff(prompts: &Prompts, diff: &str) -> String {
+    let shown = fenced(prompts, "diff", shortened(diff, 12_000));
+    prompts.render(Prompt::LastDiff, &[("diff", &shown)]) + "\n\n"
 }
 
 /// Returns the results of the checks before any change.

@@ -2,6 +2,7 @@
 //!
 //! A plan that asks for nothing more is numbered like any other, but the one before it stands.
 
+use actors::roles::editor::draft_with_plan::DraftWithPlan;
 use checks::proves_nothing::proves_nothing;
 use facts::delivery::{Delivery, Verified};
 use facts::event::Event;
@@ -29,7 +30,11 @@ pub(super) struct PlanState {
 struct CurrentPlan {
     version: u32,
     plan: Plan,
-    /// True if the Editor has answered it.
+    /// The diff that came with it, until there is a draft.
+    draft: Option<DraftWithPlan>,
+    /// True if the Editor has been given it.
+    told: bool,
+    /// True if there is an answer of the Editor to it, or the diff that came with it is used.
     drafted: bool,
     /// True if the outcome of its steps is known.
     marked: bool,
@@ -43,9 +48,9 @@ impl PlanState {
     }
 
     /// Makes the plan that was counted last the one to carry out.
-    pub(super) fn carry_out(&mut self, plan: Plan) {
-        let version = self.made;
-        self.current = Some(CurrentPlan { version, plan, drafted: false, marked: false });
+    pub(super) fn carry_out(&mut self, plan: Plan, draft: Option<DraftWithPlan>) {
+        let (version, told, drafted, marked) = (self.made, false, false, false);
+        self.current = Some(CurrentPlan { version, plan, draft, told, drafted, marked });
     }
 
     /// Returns the plan that is carried out.
@@ -58,16 +63,35 @@ impl PlanState {
         self.current.as_ref().is_some_and(|current| current.version == 1)
     }
 
-    /// Returns the plan if the Editor has not answered it yet.
-    pub(super) fn undrafted(&self) -> Option<&Plan> {
-        self.current.as_ref().filter(|current| !current.drafted).map(|current| &current.plan)
+    /// Returns true if there is a plan without a draft.
+    pub(super) fn is_undrafted(&self) -> bool {
+        self.current.as_ref().is_some_and(|current| !current.drafted)
+    }
+
+    /// Returns the plan if the Editor has not been given it yet.
+    pub(super) fn untold(&self) -> Option<&Plan> {
+        self.current.as_ref().filter(|current| !current.told).map(|current| &current.plan)
     }
 
     /// Notes that the Editor has answered the plan.
-    pub(super) const fn drafted(&mut self) {
+    pub(super) fn drafted(&mut self) {
+        self.drafted_with_plan();
+        if let Some(current) = &mut self.current {
+            current.told = true;
+        }
+    }
+
+    /// Notes that the diff that came with the plan is used.
+    pub(super) fn drafted_with_plan(&mut self) {
         if let Some(current) = &mut self.current {
             current.drafted = true;
+            current.draft = None;
         }
+    }
+
+    /// Returns the diff that came with the plan, until there is a draft.
+    pub(super) fn draft(&self) -> Option<&DraftWithPlan> {
+        self.current.as_ref()?.draft.as_ref()
     }
 
     /// Returns what the plan has done to files without a diff.
@@ -184,17 +208,30 @@ mod tests {
     #[test]
     fn the_editor_owes_an_answer_to_each_plan_that_is_carried_out() {
         let mut state = PlanState::default();
-        assert_eq!(state.undrafted(), None, "there is no plan");
+        assert_eq!((state.untold(), state.is_undrafted()), (None, false), "there is no plan");
         state.count();
-        state.carry_out(plan(&["a"]));
-        assert_eq!((state.undrafted(), state.is_first()), (Some(&plan(&["a"])), true));
+        state.carry_out(plan(&["a"]), None);
+        assert_eq!((state.untold(), state.is_undrafted()), (Some(&plan(&["a"])), true));
+        assert!(state.is_first());
         state.drafted();
-        assert_eq!((state.undrafted(), state.plan()), (None, Some(&plan(&["a"]))));
+        assert_eq!((state.untold(), state.is_undrafted()), (None, false));
+        assert_eq!(state.plan(), Some(&plan(&["a"])));
         assert_eq!(state.count(), 2);
-        assert_eq!((state.undrafted(), state.is_first()), (None, true), "the first plan stands");
+        assert!(state.is_first(), "the first plan stands");
         assert_eq!(state.count(), 3);
-        state.carry_out(plan(&["b"]));
-        assert_eq!((state.undrafted(), state.is_first()), (Some(&plan(&["b"])), false));
+        state.carry_out(plan(&["b"]), None);
+        assert_eq!((state.untold(), state.is_first()), (Some(&plan(&["b"])), false));
+    }
+
+    #[test]
+    fn a_diff_that_came_with_the_plan_is_used_once_and_the_editor_knows_nothing_of_it() {
+        let mut state = PlanState::default();
+        let draft = DraftWithPlan { call: 3, text: "--- a/x".to_owned() };
+        state.carry_out(plan(&["a"]), Some(draft.clone()));
+        assert_eq!(state.draft(), Some(&draft));
+        state.drafted_with_plan();
+        assert_eq!(state.draft(), None);
+        assert_eq!((state.untold(), state.is_undrafted()), (Some(&plan(&["a"])), false));
     }
 
     #[test]
@@ -202,12 +239,12 @@ mod tests {
         let mut state = PlanState::default();
         assert_eq!(state.mark(PlanFate::Abandoned, &[]), []);
         state.count();
-        state.carry_out(plan(&["a", "b"]));
+        state.carry_out(plan(&["a", "b"]), None);
         let failed = |step| Event::StepMarked { plan: 1, step, mark: StepMark::Failed };
         assert_eq!(state.mark(PlanFate::Abandoned, &[]), [failed(1), failed(2)]);
         assert_eq!(state.mark(PlanFate::Stands, &[]), []);
         state.count();
-        state.carry_out(Plan { no_edit: Some("it is done".to_owned()), ..plan(&["a"]) });
+        state.carry_out(Plan { no_edit: Some("it is done".to_owned()), ..plan(&["a"]) }, None);
         assert_eq!(state.mark(PlanFate::Stands, &[]), [], "nothing was to be done");
     }
 

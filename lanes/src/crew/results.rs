@@ -4,6 +4,7 @@ use actors::roles::applier::{Applied, ApplyError};
 use actors::roles::architect::unapprovable::unapprovable;
 use actors::roles::architect::{ArchitectError, Planned};
 use actors::roles::editor::EditorError;
+use actors::roles::editor::draft_with_plan::DraftWithPlan;
 use actors::roles::verifier::Checked;
 use actors::run::Run;
 use actors::run::effect::{Effect, Position, Trace};
@@ -37,15 +38,17 @@ impl State {
         planned: Result<Planned, ArchitectError>,
         derived: Vec<String>,
     ) -> Result<Input, JournalClosed> {
-        let Planned { plan, tolerances, new } = match planned {
+        let Planned { plan, tolerances, new, draft } = match planned {
             Ok(planned) => planned,
             Err(ArchitectError::AnswerError(AnswerError::Unreadable(error))) => {
                 let detail =
                     format!("the model did not answer in the format of a plan: {error}").into();
                 return Ok(Input::Stopped(Delivery::NeedsWork { why: NeedsWork::NoPlan, detail }));
             }
-            Err(ArchitectError::AnswerError(repeated @ AnswerError::Repeated { .. })) => {
-                let detail = repeated.to_string().into();
+            Err(ArchitectError::AnswerError(
+                end @ (AnswerError::Repeated { .. } | AnswerError::CutAgain { .. }),
+            )) => {
+                let detail = end.to_string().into();
                 return Ok(Input::Stopped(Delivery::NeedsWork { why: NeedsWork::NoPlan, detail }));
             }
             Err(ArchitectError::AnswerError(AnswerError::Call(error))) => {
@@ -77,7 +80,8 @@ impl State {
         let (reason, named) = (plan.no_edit.clone(), plan.verify.clone());
         let (files, operations) = (plan.files.clone(), plan.operations.clone());
         if !stands {
-            self.plan.carry_out(plan);
+            let draft = self.with_plan(draft).await?;
+            self.plan.carry_out(plan, draft);
             // The last diff belongs to another plan.
             if files.is_empty() {
                 self.draft.keep(Draft::default());
@@ -90,6 +94,32 @@ impl State {
         }
         let checks = self.plan.choose_checks(named, derived);
         Ok(Input::Planned(PlanTerms { files, operations, checks }))
+    }
+
+    /// Returns the diff that came with a plan, if the plan may bring one.
+    async fn with_plan(
+        &self,
+        draft: Option<String>,
+    ) -> Result<Option<DraftWithPlan>, JournalClosed> {
+        let Some(text) = draft else { return Ok(None) };
+        let call = self.dialogue_of(AgentRole::Architect).last_call();
+        let refused = Next::Plan(PlanReason::Failed(FailureClass::PatchMismatch));
+        let why = if !self.setup.may_draft() {
+            "a plan may not bring one here"
+        } else if *self.cycle.doing() == refused {
+            "a diff for this request was refused before"
+        } else {
+            return Ok(Some(DraftWithPlan { call, text }));
+        };
+        self.publisher().publish(Event::DraftPassedOver { call, why: why.into() }).await?;
+        Ok(None)
+    }
+
+    /// Takes the diff that came with the plan as the Editor's.
+    pub(super) fn drafted_with_plan(&mut self, draft: Draft) -> Input {
+        self.plan.drafted_with_plan();
+        self.draft.keep(draft);
+        Input::Drafted
     }
 
     /// Notes that the Editor's dialogue goes on with something new to work on.
@@ -143,6 +173,12 @@ impl State {
                 self.setbacks.note(feedback::repeated(self.prompts(), &answer));
                 self.mismatch(1).await?;
                 Input::Repeating
+            }
+            Err(EditorError::AnswerError(AnswerError::CutAgain { most })) => {
+                let too_long = self.prompts().render(Prompt::DraftTooLong, &[("most", &most)]);
+                self.setbacks.note(too_long);
+                self.mismatch(1).await?;
+                Input::DraftTooLong
             }
             Err(EditorError::AnswerError(AnswerError::Unreadable(error))) => {
                 self.setbacks.note(error.to_string());

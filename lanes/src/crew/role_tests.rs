@@ -77,7 +77,15 @@ fn first_plan() -> PlanAsk {
 fn first_draft() -> DraftAsk {
     let may_end = MayEnd::NothingApplied;
     let (files, baseline) = (Vec::new(), String::new());
-    DraftAsk { plan: None, files, feedback: None, baseline, may_end, since: 0 }
+    DraftAsk {
+        plan: None,
+        files,
+        feedback: None,
+        baseline,
+        may_end,
+        declared: Vec::new(),
+        since: 0,
+    }
 }
 
 fn patch() -> ApplyAsk {

@@ -37,6 +37,7 @@ impl Roles {
             file_reader: file_reader.clone(),
             commands: commands.clone(),
             brief: Arc::clone(&brief),
+            may_draft: setup.may_draft(),
         };
         let editor = EditorSetup {
             caller: Caller::of(&run, AgentRole::Editor),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use actors::looks::shown_lines::Hints;
 use actors::roles::applier::{ApplyAsk, ApplyError};
 use actors::roles::architect::{PlanAsk, PlanWhy};
-use actors::roles::editor::DraftAsk;
+use actors::roles::editor::{DraftAsk, usable_with_plan};
 use actors::roles::verifier::{self, Checked, Subject};
 use actors::run::Run;
 use actors::run::effect::{Effect, Position, Trace};
@@ -18,6 +18,7 @@ use checks::baseline::cannot_run;
 use checks::outcome::{Check, CheckOutcome, Report};
 use checks::proof::{self, OldTree, ToProve};
 use checks::proves_nothing::proves_nothing;
+use checks::wording::Wording;
 use config::Baseline;
 use facts::closed::JournalClosed;
 use facts::delivery::StagedFor;
@@ -97,10 +98,16 @@ impl State {
         let is_first = reason == DraftReason::NewPlan && self.plan.is_first();
         let details = if is_first { "" } else { self.setbacks.details() };
         let class = self.cycle.last_class();
-        let feedback = feedback::for_editor(self.prompts(), reason, class, details);
-        let plan = self.plan.undrafted().cloned();
-        let (look, shown, hints) = (self.look(), self.draft.shown().clone(), self.hints());
         let (editor, dialogue) = (self.roles.editor.clone(), self.dialogue_of(AgentRole::Editor));
+        let feedback = feedback::for_editor(self.prompts(), reason, class, details);
+        // A diff that came with the plan is not in the Editor's dialogue.
+        let unheard = self.draft.diff().filter(|diff| !dialogue.has_heard(diff));
+        let feedback = feedback.map(|said| feedback::about_diff(self.prompts(), unheard, &said));
+        let plan = self.plan.untold().cloned();
+        let (look, shown, hints) = (self.look(), self.draft.shown().clone(), self.hints());
+        let with_plan = self.plan.draft().cloned();
+        let author = self.dialogue_of(AgentRole::Architect);
+        let run = self.setup.run.clone();
         let baseline = self.baseline_for(AgentRole::Editor);
         // What fails as before is part of the feedback.
         let is_fed_back = reason == DraftReason::OldFailures;
@@ -115,13 +122,33 @@ impl State {
             // Permits are requested before the Editor works, so that the order of events does not depend on timing.
             permitted(workspace.as_ref(), permits).await;
             let bases = look.await?;
+            if let Some(with_plan) = with_plan {
+                let (call, files) = (with_plan.call, unseen(&bases, &Bases::new(), hints.clone()));
+                let redactor = run.redactor.clone();
+                match usable_with_plan(with_plan, files, author, run).await {
+                    Ok(diff) => {
+                        let call = Some(call);
+                        publisher.publish(Event::EditorStarted { iteration, call }).await?;
+                        let drafted = true;
+                        let completed = Event::EditorCompleted { iteration, drafted, call };
+                        publisher.publish(completed).await?;
+                        return Ok(StepResult::DraftedWithPlan(Draft { diff, bases }));
+                    }
+                    Err(why) => {
+                        let why = Wording::of(&redactor.redact(&why.to_string()));
+                        publisher.publish(Event::DraftPassedOver { call, why }).await?;
+                    }
+                }
+            }
             let files = unseen(&bases, &shown, hints);
-            let ask = DraftAsk { plan, files, feedback, baseline, may_end, since };
-            publisher.publish(Event::EditorStarted { iteration }).await?;
+            let declared = bases.keys().cloned().collect();
+            let ask = DraftAsk { plan, files, feedback, baseline, may_end, declared, since };
+            let call = None;
+            publisher.publish(Event::EditorStarted { iteration, call }).await?;
             let Ok((dialogue, drafted)) = editor.draft(dialogue, ask).await else {
                 return Ok(StepResult::RoleDied(Role::Editor));
             };
-            let completed = Event::EditorCompleted { iteration, drafted: drafted.is_ok() };
+            let completed = Event::EditorCompleted { iteration, drafted: drafted.is_ok(), call };
             publisher.publish(completed).await?;
             Ok(StepResult::Drafted(dialogue, bases, drafted))
         });
@@ -164,7 +191,7 @@ impl State {
 
     /// Returns the commands whose permits can be requested now, while nothing runs.
     pub(super) fn permits_wanted(&self) -> Vec<CommandLine> {
-        if self.plan.undrafted().is_none() {
+        if !self.plan.is_undrafted() {
             return Vec::new();
         }
         let checks = self.cycle.checks();
@@ -210,7 +237,7 @@ impl State {
         &mut self,
         myself: &ActorRef<Msg>,
     ) -> Result<(), ActorProcessingErr> {
-        if self.plan.undrafted().is_some() {
+        if self.plan.is_undrafted() {
             // The diff is that of an earlier plan, and only the checks are new.
             let permits = self.permits_wanted();
             self.start_baseline(myself, permits);

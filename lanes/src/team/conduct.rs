@@ -114,7 +114,9 @@ impl Conductor {
             Err(AnswerError::Unreadable(error)) => {
                 format!("the model did not answer in the format of a plan for lanes: {error}")
             }
-            Err(repeated @ AnswerError::Repeated { .. }) => repeated.to_string(),
+            Err(end @ (AnswerError::Repeated { .. } | AnswerError::CutAgain { .. })) => {
+                end.to_string()
+            }
             Err(AnswerError::Call(error)) => {
                 return Err(call_failed(&error));
             }

@@ -148,7 +148,7 @@ mod tests {
         let ask = String::new();
         let events = [
             (Event::ArchitectStarted { iteration: 1 }, Some(SessionState::Planning)),
-            (Event::EditorStarted { iteration: 1 }, Some(SessionState::ExecutingStep)),
+            (Event::EditorStarted { iteration: 1, call: None }, Some(SessionState::ExecutingStep)),
             (
                 Event::ApprovalAsked {
                     ask: ask.clone(),
@@ -166,7 +166,7 @@ mod tests {
                 Event::VerifyStarted { iteration: 1, commands: vec![], derived: true },
                 Some(SessionState::Verifying),
             ),
-            (Event::EditorStarted { iteration: 2 }, Some(SessionState::ExecutingStep)),
+            (Event::EditorStarted { iteration: 2, call: None }, Some(SessionState::ExecutingStep)),
             (finished(Delivery::Cancelled), Some(SessionState::Paused)),
         ];
         let mut state = SessionState::Idle;

@@ -343,8 +343,8 @@ fn answer_ending(result: Result<String, AnswerError>) -> Ending {
             let detail = format!("there was no usable answer: {error}").into();
             Delivery::NeedsWork { why: NeedsWork::NoAnswer, detail }.into()
         }
-        Err(repeated @ AnswerError::Repeated { .. }) => {
-            let detail = repeated.to_string().into();
+        Err(end @ (AnswerError::Repeated { .. } | AnswerError::CutAgain { .. })) => {
+            let detail = end.to_string().into();
             Delivery::NeedsWork { why: NeedsWork::NoAnswer, detail }.into()
         }
     }

@@ -106,7 +106,9 @@ async fn review(
     heard.map(delivered).map_err(|unheard| match unheard {
         AnswerError::Call(error) => call_failed(&error).into(),
         AnswerError::Unreadable(error) => none(&format!("no review was usable: {error}").into()),
-        repeated @ AnswerError::Repeated { .. } => none(&Wording::of(&repeated)),
+        end @ (AnswerError::Repeated { .. } | AnswerError::CutAgain { .. }) => {
+            none(&Wording::of(&end))
+        }
     })
 }
 

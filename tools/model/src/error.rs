@@ -168,6 +168,9 @@ pub enum ModelError {
         max_tokens: u32,
         /// The tokens used.
         usage: Option<Usage>,
+        /// The text that had arrived. It is recorded as an answer is, not with the error.
+        #[serde(skip)]
+        text: String,
     },
     /// Cut before `max_tokens`.
     #[error(
@@ -428,6 +431,8 @@ mod tests {
         let begun = ModelError::Malformed { message: "x".into(), partial };
         assert!(begun.answer_started());
         assert_eq!(begun.usage(), usage);
-        assert!(ModelError::Length { max_tokens: 1, usage: None }.answer_started());
+        assert!(
+            ModelError::Length { max_tokens: 1, usage: None, text: String::new() }.answer_started()
+        );
     }
 }

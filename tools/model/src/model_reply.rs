@@ -21,6 +21,8 @@ pub enum ReplyDelta {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FinishReason {
+    /// It was cut at its limit. Such a reply is recorded, but never an answer.
+    Length,
     /// The answer is complete.
     Stop,
     /// The model called tools.

@@ -128,7 +128,9 @@ impl<'a> Assembly<'a> {
             self.piece(piece, deltas);
         }
         if self.bytes > self.max_bytes {
-            return Err(ModelError::Length { max_tokens: self.max_tokens, usage: self.usage });
+            let (max_tokens, usage) = (self.max_tokens, self.usage);
+            let text = std::mem::take(&mut self.content);
+            return Err(ModelError::Length { max_tokens, usage, text });
         }
         Ok(StreamState::Open)
     }
@@ -280,7 +282,7 @@ impl<'a> Assembly<'a> {
                 Some(Usage { prompt, output, .. }) if !is_full && output > 0 => {
                     ModelError::Full { max_tokens, output, total: prompt + output, usage }
                 }
-                _ => ModelError::Length { max_tokens, usage },
+                _ => ModelError::Length { max_tokens, usage, text: self.content },
             });
         }
         if means(&reasons.content_filter) {
@@ -534,7 +536,7 @@ mod tests {
         assert_eq!(finished("stop", " \n"), Err(ModelError::Empty { usage: USAGE }));
         assert_eq!(
             finished("length", "x"),
-            Err(ModelError::Length { max_tokens: 100, usage: USAGE })
+            Err(ModelError::Length { max_tokens: 100, usage: USAGE, text: "x".into() })
         );
         assert_eq!(
             finished("content_filter", "x"),
@@ -564,7 +566,13 @@ mod tests {
             let open = assemble(&[&half, &most]).0.unwrap_err();
             assert_eq!(open.partial().map(|partial| partial.bytes), Some(40), "{field}");
             let cut = assemble(&[&half, &half, "[DONE]"]).0;
-            assert_eq!(cut, Err(ModelError::Length { max_tokens: 100, usage: None }), "{field}");
+            let text = if field == "content" {
+                format!("f{0}f{0}", "x".repeat(20))
+            } else {
+                String::new()
+            };
+            let length = ModelError::Length { max_tokens: 100, usage: None, text };
+            assert_eq!(cut, Err(length), "{field}");
         }
     }
 

@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn permanent_errors_are_not_retried() {
-        let cut = ModelError::Length { max_tokens: 1, usage: None };
+        let cut = ModelError::Length { max_tokens: 1, usage: None, text: String::new() };
         assert_eq!(next(&POLICY, &cut, answered(0), 0.5), Retry::GiveUp);
         let broken = ModelError::Truncated { partial: Partial::default() };
         assert_ne!(next(&POLICY, &broken, answered(0), 0.5), Retry::GiveUp);

@@ -27,8 +27,8 @@ pub use fingerprint::tree_hash;
 pub use instructions::{Instructions, directories_above, instruction_headings, instructions_of};
 pub use items::{Evidence, EvidenceItem, ItemKind, MapLine};
 pub use look::{
-    Defined, DirectoryNames, FileMatches, LookError, LookLines, Matches, Shown, Symbol,
-    VisibleTree, shown_of,
+    Defined, DefinitionInFile, DirectoryNames, FileMatches, LookError, LookLines, Matches, Shown,
+    Symbol, VisibleTree, shown_of,
 };
 pub use render::{BYTES_PER_TOKEN, TITLE_BYTES, Titles, estimate_tokens, render, render_stable};
 pub use terms::{Term, TermKind, extract};

@@ -19,7 +19,7 @@ use tree::{
 
 pub use self::matches::{FileMatches, Matches};
 pub(crate) use self::symbol::SymbolName;
-pub use self::symbol::{Defined, Symbol};
+pub use self::symbol::{Defined, DefinitionInFile, Symbol};
 
 /// Larger files are neither searched nor shown.
 const MAX_FILE_BYTES: u64 = 2 << 20;

@@ -298,10 +298,11 @@ impl<'a> Packing<'a> {
             Spread::Whole => {
                 let spans = whole_spans(file, &definitions, count);
                 let (whole, near) = spans.iter().map(|it| (it.whole, it.near)).unzip();
-                let literal: Vec<usize> = self.rare_lines.literal_in(&file.path).collect();
-                let literal = around_lines(&literal, &definitions, count);
-                let named =
-                    [defined_whole(symbols, &file.path, &definitions, count), literal].concat();
+                let around = |lines: Vec<usize>| around_lines(&lines, &definitions, count);
+                let literal = around(self.rare_lines.literal_in(&file.path).collect());
+                let used = around(self.rare_lines.in_file(&file.path).collect());
+                let defined = defined_whole(symbols, &file.path, &definitions, count);
+                let named = [defined, literal, used].concat();
                 (named, whole, near)
             }
             Spread::Deep | Spread::Named => (

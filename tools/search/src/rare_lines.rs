@@ -86,6 +86,11 @@ impl RareLines {
         rare
     }
 
+    /// Returns the numbers of the lines of a file.
+    pub(super) fn in_file(&self, path: &RepoPath) -> impl Iterator<Item = usize> {
+        self.lines.iter().filter(move |hit| hit.path == *path).map(|hit| hit.line)
+    }
+
     /// Returns the numbers of the lines of a file with a text that is no name.
     pub(super) fn literal_in(&self, path: &RepoPath) -> impl Iterator<Item = usize> {
         self.literal.iter().filter(move |(in_file, _)| in_file == path).map(|(_, line)| *line)

@@ -24,6 +24,9 @@ use crate::grammar::operation::{self, PlannedOperation};
 
 const CONTRACT: Contract = Contract { header: "ARCHITECT_PLAN_V1", footer: "ARCHITECT_PLAN_END" };
 
+/// The line between a plan and a diff that comes with it.
+const DRAFT: &str = "EDITOR_DRAFT_V1";
+
 /// What to do, in which files, and how to check it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
@@ -157,6 +160,21 @@ impl Plan {
     /// Returns true if an answer has the form of a plan.
     pub fn is_formed(answer: &str) -> bool {
         CONTRACT.is_begun(answer) || without_block(answer).is_some()
+    }
+
+    /// Splits an answer into the plan and the diff that came with it, if one did.
+    pub fn with_draft(answer: &str) -> (&str, Option<&str>) {
+        let (mut at, mut is_begun) = (0, false);
+        for line in answer.split_inclusive('\n') {
+            let (before, rest) = answer.split_at(at);
+            let bare = line.trim().trim_matches(['*', '`', '#', ' ']);
+            is_begun |= bare == CONTRACT.header;
+            if is_begun && bare == DRAFT {
+                return (before, rest.get(line.len()..));
+            }
+            at += line.len();
+        }
+        (answer, None)
     }
 
     /// Parses an answer.

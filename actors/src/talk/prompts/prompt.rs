@@ -83,6 +83,8 @@ prompts! {
     PlanVacuous = "plan_vacuous",
     /// The checks that run if a plan names none.
     BarredDerived = "barred_derived",
+    /// Tells the Architect how to write a small diff with its plan.
+    ArchitectDraft = "architect_draft",
     /// The standing instructions of the Editor.
     Editor = "editor",
     /// Asks the Editor for a diff.
@@ -97,6 +99,10 @@ prompts! {
     DraftFiles = "draft_files",
     /// Quotes the rule that an answer of the Editor breaks.
     DraftRefused = "draft_refused",
+    /// Asks the Editor for the rest of a diff that was cut.
+    DraftCut = "draft_cut",
+    /// Tells the Architect that the diff of its plan is too long for one answer.
+    DraftTooLong = "draft_too_long",
     /// Answers what a model asked to see.
     Looked = "looked",
     /// What is remembered about the workspace from earlier deliveries.

@@ -136,7 +136,10 @@ fn a_row_shows_the_stage_of_its_lane() {
     let steps = [
         (Event::ArchitectStarted { iteration: 1 }, "planning 1:06"),
         (replied(), "planning 1:06 12.3k tok $0.0123 75% hit"),
-        (Event::EditorStarted { iteration: 2 }, "editing 2 1:06 12.3k tok $0.0123 75% hit"),
+        (
+            Event::EditorStarted { iteration: 2, call: None },
+            "editing 2 1:06 12.3k tok $0.0123 75% hit",
+        ),
         (Event::ApplyStarted { iteration: 2 }, "applying 1:06 12.3k tok $0.0123 75% hit"),
         (
             Event::VerifyStarted {
@@ -242,7 +245,7 @@ fn without_a_table_steps_are_shown_in_lines() {
     let refused = Event::PatchRefused { reasons, feedback: "".into() };
     let steps = [
         (spawned(1, "a\u{1b}"), "lane 01 · begins: a\u{fffd}", ""),
-        (Event::EditorStarted { iteration: 1 }, "", ""),
+        (Event::EditorStarted { iteration: 1, call: None }, "", ""),
         (refused, "lane 01 · patch refused, nothing written: a.txt: no such line", ""),
         (staged, "", ""),
         (
@@ -302,7 +305,7 @@ fn a_stopped_run_shows_the_progress_of_its_lanes() {
     let began = [
         (None, planned(&["a", "b"])),
         (Some(id(1)), spawned(1, "a")),
-        (Some(id(1)), Event::EditorStarted { iteration: 2 }),
+        (Some(id(1)), Event::EditorStarted { iteration: 2, call: None }),
     ];
     assert_eq!(
         table(&began).ending(&[], &[], Paint::Plain, CommandsGiven::OfTheShell),

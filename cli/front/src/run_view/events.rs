@@ -60,15 +60,7 @@ impl RunView {
             Event::TurnAdded { speaker: Side::User, .. } | Event::AutopilotAsked { .. } => {
                 self.begin_turn();
             }
-            Event::RunStarted { intent, .. } => {
-                self.lanes = LaneTable::default();
-                self.plan_only = *intent == RequestIntent::Plan;
-                self.staged.clear();
-                self.last_failure = None;
-                self.started = at;
-                "gathering context".clone_into(&mut self.phase);
-                self.since = at;
-            }
+            Event::RunStarted { intent, .. } => self.begin_run(*intent, at),
             Event::EvidenceGathered { items, omitted, tokens, .. } => {
                 self.say_omitted(omitted);
                 tracing::debug!(items = items.len(), tokens, "evidence");
@@ -86,7 +78,9 @@ impl RunView {
             | Event::AnswerRefused { error } => {
                 self.refused(harmless(&error.to_string()));
             }
-            Event::EditorStarted { iteration } => self.enter(&format!("edit {iteration}"), "", at),
+            Event::EditorStarted { iteration, .. } => {
+                self.enter(&format!("edit {iteration}"), "", at);
+            }
             Event::IntentDecided { intent: RequestIntent::Answer, reason }
                 if !matches!(reason, IntentBy::Flag | IntentBy::User) =>
             {
@@ -170,6 +164,17 @@ impl RunView {
     /// Resets the counts of the earlier request.
     fn begin_turn(&mut self) {
         (self.used, self.mission) = (Used::default(), MissionState::default());
+    }
+
+    /// Forgets the run before.
+    fn begin_run(&mut self, intent: RequestIntent, at: Duration) {
+        self.lanes = LaneTable::default();
+        self.plan_only = intent == RequestIntent::Plan;
+        self.staged.clear();
+        self.last_failure = None;
+        self.started = at;
+        "gathering context".clone_into(&mut self.phase);
+        self.since = at;
     }
 
     /// Shows how commands are confined, if that has changed since it was last shown.

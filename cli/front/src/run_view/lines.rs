@@ -144,6 +144,10 @@ pub(super) fn said_by_models(event: &Event) -> Vec<String> {
         let line = format!("  {}: {}", harmless(server), harmless(&why));
         return if why.is_empty() { Vec::new() } else { vec![line] };
     }
+    if let Event::DraftPassedOver { why, .. } = event {
+        let why = harmless(&why.to_string());
+        return vec![format!("  the diff that came with the plan is not used: {why}")];
+    }
     if let Event::UserAnswered { answer: None } = event {
         return vec![
             "  no answer from the user: the model decides and states its assumption".to_owned(),

@@ -34,7 +34,7 @@ pub(super) struct WorkArgs {
 /// Have variants work on the cases.
 #[derive(Debug, Args)]
 pub(super) struct EvalRunArgs {
-    /// The evaluation: its id, the start or end of it, or `latest`.
+    /// The evaluation: its id, the start or end of it, or `latest`, the latest of this workspace if it has any.
     #[arg(value_name = "EVALUATION", default_value = "latest")]
     id: String,
     #[command(flatten)]

@@ -21,7 +21,7 @@ use crate::render;
 /// Show the results of an evaluation.
 #[derive(Debug, Args)]
 pub(super) struct ShowArgs {
-    /// The evaluation: its id, the start or end of it, or `latest`.
+    /// The evaluation: its id, the start or end of it, or `latest`, the latest of this workspace if it has any.
     #[arg(value_name = "EVALUATION", default_value = "latest")]
     id: String,
     /// Print a self-contained HTML page with every case.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use config::Settings;
 use eval::results::compare::EvalReport;
-use eval::{EvalError, EvalPlace, EvalSetup, Evaluation, ScratchPrograms};
+use eval::{EvalError, EvalPlace, EvalSetup, Evaluation, ScratchPrograms, list_evaluations};
 use front::error::{CliError, CliErrorKind};
 use sandbox::{ConfinementLevel, Degree};
 use shell::{CommandConfinement, RunOptions};
@@ -34,9 +34,10 @@ impl<'s> EvalSite<'s> {
         EvalPlace::new(&self.state, &RandomIds.fresh())
     }
 
-    /// Returns the evaluation that a word calls.
+    /// Returns the evaluation that a word calls. The latest one is that of this workspace, if it has any.
     pub(super) fn called(&self, word: &str) -> Result<EvalPlace, CliError> {
-        let found = EvalPlace::called(&self.state, word);
+        let own = if word == "latest" { self.latest_here() } else { None };
+        let found = own.map_or_else(|| EvalPlace::called(&self.state, word), |own| vec![own]);
         match found.as_slice() {
             [one] => Ok(one.clone()),
             [] if word == "latest" => {
@@ -53,6 +54,16 @@ impl<'s> EvalSite<'s> {
                     .hint("use more characters, or the end of the id"))
             }
         }
+    }
+
+    /// Returns the latest evaluation whose cases were drawn from this workspace.
+    fn latest_here(&self) -> Option<EvalPlace> {
+        let workspace = self.around.workspace(self.global).ok()?;
+        let is_of_it = |place: &EvalPlace| {
+            let report = place.report().ok().flatten();
+            report.is_some_and(|report| Path::new(&report.from) == workspace)
+        };
+        list_evaluations(&self.state).into_iter().rev().find(is_of_it)
     }
 
     /// Reads the report of an evaluation.

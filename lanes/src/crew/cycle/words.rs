@@ -56,6 +56,8 @@ pub enum Input {
     DraftUnreadable,
     /// The Editor gives the same answer again and again.
     Repeating,
+    /// The diff is too long for one answer of the Editor.
+    DraftTooLong,
     /// The diff needs these files, which the plan does not declare.
     PlanLacks(Vec<RepoPath>),
     /// The Editor has nothing to add to what is applied.

@@ -137,7 +137,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         }),
         Just(Event::IntentDecided { intent: RequestIntent::Plan, reason: IntentBy::Words }),
         text().prop_map(|request| Event::RunStarted { intent: RequestIntent::Edit, request }),
-        any::<u32>().prop_map(|iteration| Event::EditorStarted { iteration }),
+        any::<u32>().prop_map(|iteration| Event::EditorStarted { iteration, call: None }),
         (any::<u32>(), proptest::collection::vec(text(), 0..3)).prop_map(|(version, steps)| {
             let plan = Plan { steps, ..Plan::default() };
             Event::PlanCreated { version, plan, tolerances: vec![] }

@@ -107,6 +107,7 @@ impl Research<'_> {
             Err(
                 AnswerError::Unreadable(_)
                 | AnswerError::Repeated { .. }
+                | AnswerError::CutAgain { .. }
                 | AnswerError::Call(
                     CallError::Model(_) | CallError::Admission(_) | CallError::Breach(_),
                 ),

@@ -37,7 +37,7 @@ pub(super) struct Most {
 pub struct FileMatches {
     /// The file.
     pub path: RepoPath,
-    /// Number and text of each line, without surrounding whitespace.
+    /// Number and text of each line, without the blanks at its end.
     pub lines: Vec<(usize, String)>,
     /// True if the file has more matches.
     pub more: bool,
@@ -62,7 +62,7 @@ impl VisibleTree<'_> {
                 return Err(LookError::NoFiles(glob.to_owned()));
             }
         }
-        let limits = SearchLimits { hits_per_file: MATCHES.in_file + 1, ..limits() };
+        let limits = SearchLimits { hits_per_file: MATCHES.in_all + 1, ..limits() };
         Ok(fitting(self.hits(&files, pattern, &limits)?, MATCHES, room))
     }
 
@@ -147,11 +147,12 @@ pub(super) fn limits() -> SearchLimits {
     }
 }
 
-/// Returns as many hits as fit into `room` bytes: the more files there are, the fewer hits of each.
+/// Returns as many hits as fit into `room` bytes: the more files there are, the fewer hits of each. A single file may have
+/// them all.
 pub(super) fn fitting(hits: Vec<Hit>, bound: Most, room: usize) -> Matches {
     let mut files: Vec<FileMatches> = Vec::new();
     for Hit { path, line, text } in hits {
-        let line = (line, text.trim().to_owned());
+        let line = (line, text.trim_end().to_owned());
         match files.last_mut() {
             Some(file) if file.path == path => file.lines.push(line),
             _ => files.push(FileMatches { path, lines: vec![line], more: false }),
@@ -167,7 +168,8 @@ pub(super) fn fitting(hits: Vec<Hit>, bound: Most, room: usize) -> Matches {
         lines <= bound.in_all && bytes <= room
     };
     let halved = |most: &usize| (*most > 1).then_some(most / 2);
-    let most = iter::successors(Some(bound.in_file), halved).find(fits).unwrap_or(1);
+    let first = if files.len() == 1 { bound.in_all } else { bound.in_file };
+    let most = iter::successors(Some(first), halved).find(fits).unwrap_or(1);
     let (all, mut left) = (files.len(), room);
     let mut shown: Vec<FileMatches> = files
         .into_iter()
@@ -208,7 +210,9 @@ mod tests {
         let all = visible.matches("need", None, 10_000).unwrap();
         let expected = [("d/c.rs", 1, false), ("a.txt", 1, false), ("d/b.txt", 20, true)];
         assert_eq!((summary(&all).as_slice(), all.more), (expected.as_slice(), false));
-        assert_eq!(all.files[2].lines[1], (2, "needle".to_owned()));
+        assert_eq!(all.files[2].lines[1], (2, "  needle".to_owned()));
+        let alone = visible.matches("need", Some("d/b.txt"), 10_000).unwrap();
+        assert_eq!(summary(&alone), [("d/b.txt", 25, false)]);
         let tight = visible.matches("need", None, 70).unwrap();
         let expected = [("d/c.rs", 1, false), ("a.txt", 1, false), ("d/b.txt", 1, true)];
         assert_eq!((summary(&tight).as_slice(), tight.more), (expected.as_slice(), false));

@@ -22,6 +22,19 @@ const USES: Most = Most { in_file: 8, in_all: 40 };
 /// Words for functions in various languages.
 const FUNCTIONS: [&str; 5] = ["fn", "def", "func", "function", "method"];
 
+/// A name in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DefinitionInFile {
+    /// The file.
+    pub file: RepoPath,
+    /// The name, as it was asked for.
+    pub name: String,
+    /// The lines of its first definition; `None` if there is none.
+    pub lines: Option<(usize, usize)>,
+    /// The first lines of its other definitions.
+    pub others: Vec<usize>,
+}
+
 /// Where a name is defined and used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Symbol {
@@ -169,9 +182,8 @@ impl VisibleTree<'_> {
         Ok(Symbol { definitions, others, uses, prose })
     }
 
-    /// Reads a path as `path:name`: returns the file, and the lines of its first definition of that name if it has one.
-    /// `None` if there is no such file, or one whose name has the colon.
-    pub fn definition_in(&self, path: &RepoPath) -> Option<(RepoPath, Option<(usize, usize)>)> {
+    /// Reads a path as `path:name`. `None` if there is no such file, or one whose name has the colon.
+    pub fn definition_in(&self, path: &RepoPath) -> Option<DefinitionInFile> {
         let (file, name) = path.as_str().split_once(':')?;
         let file = RepoPath::parse(file).ok()?;
         if self.text(path).is_ok() {
@@ -182,7 +194,11 @@ impl VisibleTree<'_> {
         let found = SymbolName::of(name).map(|name| name.among(&file, &all)).unwrap_or_default();
         let first = found.iter().find(|(is_owned, _)| *is_owned).or(found.first());
         let lines = first.map(|(_, it)| (it.first as usize, it.last as usize));
-        Some((file, lines))
+        let is_other = |(is_owned, it): &&(bool, &Definition)| {
+            first.is_some_and(|(owned, shown)| is_owned == owned && it.line != shown.line)
+        };
+        let others = found.iter().filter(is_other).map(|(_, it)| it.line as usize).collect();
+        Some(DefinitionInFile { file, name: name.to_owned(), lines, others })
     }
 
     /// Returns the first definitions with their lines, and the space they leave.
@@ -255,8 +271,17 @@ mod tests {
         let visible = VisibleTree::new(&tree, MANY, ALL);
         let of = |path: &str| {
             let found = visible.definition_in(&RepoPath::parse(path).unwrap());
-            found.map(|(path, lines)| (path.to_string(), lines))
+            found.map(|it| (it.file.to_string(), it.lines))
         };
+        let two = "struct A;\nimpl A {\n    fn f() {}\n}\nstruct B;\nimpl B {\n    fn f() {}\n}\n";
+        let (_home, others) = super::super::tests::tree(&[("two.rs", two)]);
+        let others = VisibleTree::new(&others, MANY, ALL);
+        let others = |name: &str| others.definition_in(&RepoPath::parse(name).unwrap()).unwrap();
+        assert_eq!((others("two.rs:f").lines, others("two.rs:f").others), (Some((3, 3)), vec![7]));
+        assert_eq!(
+            (others("two.rs:B::f").lines, others("two.rs:B::f").others),
+            (Some((7, 7)), vec![])
+        );
         assert_eq!(of("a/cart.rs:total"), Some(("a/cart.rs".to_owned(), Some((4, 9)))));
         assert_eq!(of("a/cart.rs:Cart::total()"), Some(("a/cart.rs".to_owned(), Some((4, 9)))));
         assert_eq!(of("a/cart.rs:nothing"), Some(("a/cart.rs".to_owned(), None)));

@@ -100,6 +100,19 @@ fn a_plan_together_with_another_answer_is_refused() {
 }
 
 #[test]
+fn a_diff_after_the_plan_is_another_part_of_the_answer() {
+    let diff = "--- a/src/lib.rs\n+++ b/src/lib.rs\n@@ -1 @@\n-a\n+b\n";
+    for line in ["EDITOR_DRAFT_V1", "**EDITOR_DRAFT_V1**", "  `EDITOR_DRAFT_V1`  "] {
+        let answer = format!("{PLAN}\n{line}\n{diff}");
+        let (plan, draft) = Plan::with_draft(&answer);
+        assert_eq!((parse(plan), draft), (parse(PLAN), Some(diff)), "{line}");
+    }
+    let thought = format!("EDITOR_DRAFT_V1 may follow\nEDITOR_DRAFT_V1\n</think>\n{PLAN}");
+    assert_eq!(Plan::with_draft(&thought), (thought.as_str(), None));
+    assert_eq!(Plan::with_draft(PLAN), (PLAN, None));
+}
+
+#[test]
 fn leaked_reasoning_is_ignored() {
     let answer = format!("{}PLAN|or so\n</think>\n{PLAN}", PLAN.replace("lib", "other"));
     assert_eq!(parse(&answer).unwrap().0, parse(PLAN).unwrap().0);
