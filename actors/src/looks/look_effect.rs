@@ -399,8 +399,8 @@ impl Eyes<'_> {
         let places: Vec<String> = others.iter().map(|line| format!("{file}:{line}")).collect();
         let places = places.join(", ");
         let told = || {
-            let values: [(&str, &dyn std::fmt::Display); 2] = [("name", name), ("places", &places)];
-            self.prompts.render(Prompt::LookOtherDefinitions, &values)
+            self.prompts
+                .render(Prompt::LookOtherDefinitions, &[("name", name), ("places", &places)])
         };
         (!others.is_empty()).then(told)
     }

@@ -345,9 +345,8 @@ impl Grammar for Draft<'_> {
         let missing: Vec<&str> =
             self.declared.iter().filter(is_missing).map(RepoPath::as_str).collect();
         let (kept, rest) = (names.join(", "), missing.join(", "));
-        let values: [(&str, &dyn std::fmt::Display); 3] =
-            [("most", &most), ("kept", &kept), ("rest", &rest)];
-        let ask = prompts.render(Prompt::DraftCut, &values);
+        let ask =
+            prompts.render(Prompt::DraftCut, &[("most", &most), ("kept", &kept), ("rest", &rest)]);
         Some(KeptPart { text, names, ask })
     }
 

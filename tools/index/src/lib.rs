@@ -9,7 +9,7 @@ mod stored;
 
 pub use defined::definitions::{Definition, definitions_of_file};
 pub use defined::document::Document;
-pub use defined::kind::{FileKind, is_generated};
+pub use defined::kind::{FileKind, is_generated, is_hidden};
 pub use index::{Condition, Index, IndexOptions, IndexStatus, MayRead};
 pub use ranked::rank::{WINDOW, Window};
 pub use ranked::ranking::{RankedFile, Ranking};

@@ -1,6 +1,6 @@
 //! Fits the evidence for a request into a budget, section by section, and never exceeds it.
 
-use index::{FileKind, RankedFile, Ranking};
+use index::{FileKind, RankedFile, Ranking, is_hidden};
 use tree::{ListedFile, RepoPath};
 
 use super::depth::{SHOWN_FILES, choose_deep};
@@ -28,8 +28,9 @@ const CONVENTION_BYTES: usize = 800;
 /// A longer text that the request repeats is not shown again.
 const REPEATED_BYTES: usize = 80;
 
-/// A tree with more files than this is not small.
+/// A tree with more files than this is not small, nor is one with more bytes, whatever they are.
 const SMALL_TREE_FILES: usize = 200;
+const SMALL_TREE_BYTES: u64 = 8_000_000;
 
 /// Maximum number of further files that are only named, and of the bytes for that.
 const NEXT_FILES: usize = 10;
@@ -212,28 +213,33 @@ impl<'a> Packing<'a> {
     /// Adds all files if the tree is small: if they take at most `tokens`, which may be more than the budget. Returns true
     /// if it is.
     pub(super) fn everything(&mut self, tokens: usize) -> bool {
-        let is_worth = |file: &&ListedFile| FileKind::of(&file.path) != FileKind::Aside;
+        let is_worth = |file: &&ListedFile| {
+            FileKind::of_size(&file.path, file.bytes) != FileKind::Aside
+                && !is_hidden(file.path.as_str())
+        };
         let files: Vec<&ListedFile> =
             self.files.iter().filter(is_worth).take(SMALL_TREE_FILES + 1).collect();
-        let most = tokens.saturating_mul(render::BYTES_PER_TOKEN);
         let listed: u64 = files.iter().map(|file| file.bytes).sum();
-        if files.len() > SMALL_TREE_FILES || usize::try_from(listed).is_ok_and(|it| it > most) {
+        if files.len() > SMALL_TREE_FILES || listed > SMALL_TREE_BYTES {
             return false;
         }
-        let mut items = Vec::new();
+        let most = tokens.saturating_mul(render::BYTES_PER_TOKEN);
+        let named = self.total - self.left;
+        let (mut items, mut cost) = (Vec::new(), 0);
         for file in files {
+            // What is no text is not shown.
             let Ok(text) = self.reader.text(&file.path) else { continue };
             if self.is_in_request(&text) {
                 continue;
             }
-            let unseen = self.unseen(&file.path, &[text.lines.all()]);
-            let item = |span| EvidenceItem::of(ItemKind::Passage, &file.path, &text, span);
-            items.extend(unseen.into_iter().map(item));
-        }
-        let cost: usize = items.iter().map(|item| render::item(item).len()).sum();
-        let named = self.total - self.left;
-        if named + cost > most {
-            return false;
+            for span in self.unseen(&file.path, &[text.lines.all()]) {
+                let item = EvidenceItem::of(ItemKind::Passage, &file.path, &text, span);
+                cost += render::item(&item).len();
+                items.push(item);
+            }
+            if named + cost > most {
+                return false;
+            }
         }
         self.left = self.left.max(cost);
         let mut section = self.left;
@@ -303,6 +309,7 @@ impl<'a> Packing<'a> {
                 let used = around(self.rare_lines.in_file(&file.path).collect());
                 let defined = defined_whole(symbols, &file.path, &definitions, count);
                 let named = [defined, literal, used].concat();
+
                 (named, whole, near)
             }
             Spread::Deep | Spread::Named => (

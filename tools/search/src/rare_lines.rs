@@ -45,7 +45,8 @@ impl RareLines {
             return RareLines::default();
         };
         let is_code = |file: &&ListedFile| {
-            FileKind::of(&file.path) != FileKind::Aside && may_show(&file.path).is_ok()
+            FileKind::of_size(&file.path, file.bytes) != FileKind::Aside
+                && may_show(&file.path).is_ok()
         };
         let files: Vec<ListedFile> = files.iter().filter(is_code).cloned().collect();
         // For each file the lines and which texts are on each. More lines with a text than are wanted need not be kept.

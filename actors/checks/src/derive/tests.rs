@@ -72,6 +72,10 @@ const KINDS: &[(&[(&str, &str)], &str)] = &[
         "cmake -B build && cmake --build build && ctest --test-dir build --output-on-failure",
     ),
     (
+        &[("CMakeLists.txt", "project(x)\nadd_custom_target(test_x ALL DEPENDS x COMMAND x)\n")],
+        "cmake -B build && cmake --build build && ctest --test-dir build --output-on-failure",
+    ),
+    (
         &[("meson.build", "project('x', 'c')\ntest('a', executable('a', 'a.c'))\n")],
         "meson setup build && meson test -C build --print-errorlogs",
     ),

@@ -26,11 +26,20 @@ impl FileKind {
             FileKind::Aside
         } else if is_test(&lower, stem) {
             FileKind::Test
-        } else if is_document(&lower, name, extension) {
+        } else if is_document(&lower, extension) {
             FileKind::Document
         } else {
             FileKind::Source
         }
+    }
+
+    /// Returns the kind of a file of this size: a long header is a library in a single file, which repeats what others wrote.
+    pub fn of_size(path: &RepoPath, bytes: u64) -> FileKind {
+        const MOST_HEADER_BYTES: u64 = 100_000;
+        const HEADERS: [&str; 4] = ["h", "hh", "hpp", "hxx"];
+        let extension = path.as_str().rsplit_once('.').map_or("", |(_, extension)| extension);
+        let is_single_header = bytes > MOST_HEADER_BYTES && HEADERS.contains(&extension);
+        if is_single_header { FileKind::Aside } else { Self::of(path) }
     }
 
     /// Returns the factor applied to the score of such a file.
@@ -44,11 +53,22 @@ impl FileKind {
     }
 }
 
-/// Returns whether the file at `path` is generated and not meant to be read, such as lock files and minified code. A
-/// diff of it says nothing.
+/// Returns whether the file at `path` is generated and not meant to be read, such as lock files, minified code and the
+/// launchers that build tools put into a project. A diff of it says nothing.
 pub fn is_generated(path: &str) -> bool {
-    const ENDS: [&str; 7] =
-        [".lock", "-lock.json", "-lock.yaml", ".min.js", ".min.css", ".map", ".sum"];
+    const ENDS: [&str; 11] = [
+        ".lock",
+        "-lock.json",
+        "-lock.yaml",
+        ".min.js",
+        ".min.css",
+        ".map",
+        ".sum",
+        "gradlew",
+        "gradlew.bat",
+        "mvnw",
+        "mvnw.cmd",
+    ];
     let lower = path.to_ascii_lowercase();
     ENDS.iter().any(|end| lower.ends_with(end))
 }
@@ -99,7 +119,7 @@ fn is_test(path: &str, stem: &str) -> bool {
         || stem.rsplit(['_', '-', '.']).next().is_some_and(word)
 }
 
-fn is_document(path: &str, name: &str, extension: &str) -> bool {
+fn is_document(path: &str, extension: &str) -> bool {
     const EXTENSIONS: [&str; 24] = [
         "md", "rst", "txt", "adoc", "html", "htm", "css", "json", "jsonl", "yaml", "yml", "toml",
         "ini", "cfg", "conf", "xml", "tex", "1", "5", "7", "bib", "env", "lst", "tsv",
@@ -107,13 +127,25 @@ fn is_document(path: &str, name: &str, extension: &str) -> bool {
     const DIRECTORIES: [&str; 4] = ["docs", "doc", "documentation", "website"];
     EXTENSIONS.contains(&extension)
         || path.rsplit('/').skip(1).any(|dir| DIRECTORIES.contains(&dir))
-        || name.starts_with('.')
-        || path.starts_with(".github/")
+        || is_hidden(path)
+}
+
+/// Returns true if the path has a part that begins with a dot: what belongs to tools rather than to the program.
+pub fn is_hidden(path: &str) -> bool {
+    path.split('/').any(|part| part.starts_with('.'))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_header_is_a_library_of_others() {
+        let kind = |path: &str, bytes| FileKind::of_size(&RepoPath::parse(path).unwrap(), bytes);
+        assert_eq!(kind("test/catch.hpp", 650_000), FileKind::Aside);
+        assert_eq!(kind("src/list.hpp", 20_000), FileKind::Source);
+        assert_eq!(kind("src/sqlite3.c", 8_000_000), FileKind::Source);
+    }
 
     #[test]
     fn paths_determine_the_kind_of_a_file() {

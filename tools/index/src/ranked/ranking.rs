@@ -204,7 +204,7 @@ pub(crate) fn rank_for_request(
         }
     }
     let facts_of = files.iter().zip(&lengths).zip(in_path).map(|((file, words), path)| FileFacts {
-        kind: FileKind::of(&file.path),
+        kind: FileKind::of_size(&file.path, file.bytes),
         words: *words,
         name: if path > 0.0 { name_score(&file.path, &sought, &weights) } else { 0.0 },
         path,
