@@ -28,6 +28,11 @@ fn a_diff_that_comes_with_the_plan_is_the_editors_turn_without_a_call() {
     assert_eq!(run.one("ApplyCompleted")["iteration"], 1);
     let replayed = world.deepseek(["replay", "latest"]).run();
     assert_eq!(replayed.code, Some(0), "{}", replayed.stderr);
+    let started = run.events.iter().find(|it| it["kind"] == "EditorStarted@v1").unwrap();
+    let started = started["seq"].to_string();
+    let explained = world.deepseek(["explain", &started]).run().stdout;
+    assert!(explained.contains("iteration 1: the diff came with the plan"), "{explained}");
+    assert!(explained.contains("architect asks"), "{explained}");
     let undone = world.deepseek(["rewind", "1"]).run();
     assert_eq!(undone.code, Some(0), "{}", undone.stderr);
     assert!(world.project.changed().is_empty());

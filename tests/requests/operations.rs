@@ -94,6 +94,15 @@ fn a_plan_of_operations_alone_needs_no_editor() {
 }
 
 #[test]
+fn a_file_that_was_only_moved_is_shown_with_both_names() {
+    let project = Project::new(&[("a.txt", "a\n"), ("check.sh", "test -f sub/b.txt\n")]);
+    let world = World::of(project, Provider::new(vec![plan("MOVE|a.txt|sub/b.txt|its place\n")]));
+    let args = ["--force-execute", "-p", "Move a.txt", "--approval", "auto"];
+    let said = world.deepseek(args).run().stderr;
+    assert!(said.contains("delivered: a.txt → sub/b.txt +0 -0\n"), "{said}");
+}
+
+#[test]
 fn if_checks_fail_after_operations_alone_the_architect_is_asked() {
     let project = Project::new(&[("a.txt", "a\n"), ("check.sh", "test ! -e b.txt\n")]);
     let moves = plan("MOVE|a.txt|b.txt|as asked\n");

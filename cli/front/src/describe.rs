@@ -55,7 +55,7 @@ fn describe_server_tools(event: &Event) -> Option<String> {
 #[expect(clippy::wildcard_enum_match_arm, reason = "the kind of every other event says everything")]
 fn description(story: &Story, entry: &StoryEntry, event: &Event) -> String {
     if let Some(iteration) = iteration(event) {
-        return format!("iteration {iteration}");
+        return describe_iteration(event, iteration);
     }
     if let Some((version, plan)) = describe_plan(event) {
         return format!("plan {version}: {}", beginning(&plan.steps.join("; ")));
@@ -229,6 +229,12 @@ fn in_mission(event: &Event) -> String {
         },
         _ => String::new(),
     }
+}
+
+fn describe_iteration(event: &Event, iteration: u32) -> String {
+    let has_diff = matches!(event, Event::EditorStarted { call: Some(_), .. });
+    let with_plan = if has_diff { ": the diff came with the plan" } else { "" };
+    format!("iteration {iteration}{with_plan}")
 }
 
 /// Returns the iteration that starts with an event; `None` for events that start none.

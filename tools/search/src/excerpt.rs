@@ -145,6 +145,23 @@ pub(super) fn merge_spans(mut spans: Vec<ShownSpan>) -> Vec<ShownSpan> {
     merged
 }
 
+/// Merges spans of a text between which there are only blank lines: these say where something can be added, and cost less than
+/// another heading.
+pub(super) fn merge_across_blanks(spans: Vec<ShownSpan>, text: &str) -> Vec<ShownSpan> {
+    let lines: Vec<&str> = text.lines().collect();
+    let are_blank = |between: std::ops::Range<usize>| {
+        lines.get(between).is_some_and(|lines| lines.iter().all(|line| line.trim().is_empty()))
+    };
+    let mut merged: Vec<ShownSpan> = Vec::new();
+    for span in merge_spans(spans) {
+        match merged.last_mut() {
+            Some(last) if are_blank(last.last..span.first - 1) => last.last = span.last,
+            Some(_) | None => merged.push(span),
+        }
+    }
+    merged
+}
+
 /// Returns the parts of `span` before and after `shown`.
 fn outside(span: ShownSpan, shown: ShownSpan) -> impl Iterator<Item = ShownSpan> {
     let before = ShownSpan { last: span.last.min(shown.first.saturating_sub(1)), ..span };
@@ -170,6 +187,16 @@ mod tests {
         let lines = ExcerptLines::of("a\nb\nc");
         assert_eq!(lines.slice(span(2, 3)), "b\nc");
         assert_eq!(lines.slice(span(3, 9)), "");
+    }
+
+    #[test]
+    fn spans_between_blank_lines_are_one() {
+        let text = "def a():\n    pass\n\n  \ndef b():\n    pass\nx = 1\ndef c():\n    pass\n";
+        let merged = |spans: &[ShownSpan]| merge_across_blanks(spans.to_vec(), text);
+        assert_eq!(merged(&[span(5, 6), span(1, 2)]), [span(1, 6)]);
+        assert_eq!(merged(&[span(5, 6), span(8, 9)]), [span(5, 6), span(8, 9)]);
+        assert_eq!(merged(&[span(1, 5), span(4, 9)]), [span(1, 9)]);
+        assert_eq!(merged(&[span(9, 20), span(30, 31)]), [span(9, 20), span(30, 31)]);
     }
 
     #[test]

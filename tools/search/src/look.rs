@@ -288,8 +288,13 @@ pub fn shown_of(
             let (path, first, last, encoding, hash) = (path.clone(), 1, of, None, None);
             return Ok(Shown::Lines(LookLines { path, first, last, of, encoding, hash, text }));
         }
-        let outline = outline(path, &text, room);
-        return Ok(Shown::Outline { of, definitions: outline });
+        let definitions = outline(path, &text, room);
+        // Of a file without definitions, its beginning says more.
+        return Ok(if definitions.is_empty() {
+            Shown::Lines(cut(path, &text, (1, of, of), room))
+        } else {
+            Shown::Outline { of, definitions }
+        });
     };
     if first > of {
         return Err(LookError::NoLines(of));
@@ -381,6 +386,12 @@ mod tests {
         let Shown::Outline { of, definitions } = shown(None, 60) else { panic!("it does not fit") };
         let first = [(1, "struct Cart".to_owned()), (4, "fn total".to_owned())];
         assert_eq!((of, definitions.first_chunk()), (14, Some(&first)));
+        let list = "- a line of a list\n".repeat(20);
+        let shown = shown_of(&path("list.md"), list, None, 400, 100);
+        assert!(
+            matches!(shown, Ok(Shown::Lines(LookLines { first: 1, last: 2..=5, of: 20, .. }))),
+            "{shown:?}"
+        );
         let long = visible.file(&path("a/cart.rs"), Some((1, 14)), 3, 10_000);
         assert!(matches!(long, Ok(Shown::Lines(LookLines { first: 1, last: 3, .. }))));
         let past_the_end = visible.file(&path("a/cart.rs"), Some((15, 20)), 400, 10_000);

@@ -5,7 +5,7 @@ use tree::{ListedFile, RepoPath};
 
 use super::depth::{SHOWN_FILES, choose_deep};
 use super::evidence::Spread;
-use super::excerpt::{ShownSpan, merge_spans, uncovered};
+use super::excerpt::{ShownSpan, merge_across_blanks, uncovered};
 use super::instructions::{self, Instructions};
 use super::items::{Evidence, EvidenceItem, ItemKind, MapLine};
 use super::long_file::spans_of_long_file;
@@ -361,7 +361,7 @@ impl<'a> Packing<'a> {
     fn add_chosen(&mut self, picks: Vec<Pick>) {
         let mut section = self.left;
         for Pick { path, text, chosen, .. } in picks {
-            for span in merge_spans(chosen) {
+            for span in merge_across_blanks(chosen, text.lines.text()) {
                 let passage = EvidenceItem::of(ItemKind::Passage, &path, &text, span);
                 if self.push(passage, &mut section) && span == text.lines.all() {
                     self.whole.push(path.clone());

@@ -1,4 +1,4 @@
-//! What had arrived of an answer when its call failed. Pure.
+//! What had arrived of an answer when its call failed.
 
 use model::{Awaited, FinishReason, ModelError, ModelReply};
 

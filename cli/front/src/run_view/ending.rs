@@ -13,7 +13,7 @@ use facts::delivery::Unverified;
 use facts::delivery::Verified;
 use facts::grammar::plan::Criterion;
 use orchestrator::root::RequestOutcome;
-use tree::{Change, ChangeSummary, RepoPath};
+use tree::{Change, ChangeSummary, Op, with_renames};
 
 use super::lines::plan_text;
 use super::{CommandsGiven, Commits, RunView, ViewOptions};
@@ -101,8 +101,9 @@ impl RunView {
                 vec![of(mark, &harmless(&reason.to_string())), NOTHING_CHANGED.to_owned()]
             }
             Delivery::NeedsWork { why: NeedsWork::Staged, .. } => {
+                let staged = self.staged.iter();
                 let staged =
-                    file_counts(self.staged.iter().map(|it| (&it.path, it.added, it.removed)));
+                    file_counts(staged.map(|it| (it.path.to_string(), it.added, it.removed)));
                 vec![of(self.style(AnsiColor::Yellow, "✗ staged, not written"), &staged)]
             }
             Delivery::NeedsWork { why, .. } => {
@@ -229,19 +230,26 @@ const fn why_undelivered(why: NeedsWork) -> &'static str {
     }
 }
 
-/// Lists the files that differ from the start of the run.
+/// Lists the files that differ from the start of the run; one that was only moved has both of its names.
 fn changed(outcome: &RequestOutcome) -> String {
-    let changes: Vec<ChangeSummary> = outcome.changes.iter().map(Change::summary).collect();
-    file_counts(changes.iter().map(|it| (&it.path, it.added, it.removed)))
+    let changes: Vec<ChangeSummary> =
+        with_renames(&outcome.changes).iter().map(Change::summary).collect();
+    file_counts(changes.iter().map(|it| {
+        let name = match &it.op {
+            Op::Rename { from } => format!("{from} → {}", it.path),
+            Op::Create | Op::Modify | Op::Delete => it.path.to_string(),
+        };
+        (name, it.added, it.removed)
+    }))
 }
 
 /// Lists the first few files with their added and removed lines; if there are more, adds their number and the total.
-fn file_counts<'p>(files: impl Iterator<Item = (&'p RepoPath, usize, usize)> + Clone) -> String {
+fn file_counts(files: impl Iterator<Item = (String, usize, usize)> + Clone) -> String {
     const SHOWN: usize = 4;
     let first: Vec<String> = files
         .clone()
         .take(SHOWN)
-        .map(|(path, added, removed)| format!("{path} +{added} -{removed}"))
+        .map(|(name, added, removed)| format!("{name} +{added} -{removed}"))
         .collect();
     let (count, added, removed) = files.fold((0, 0, 0), |(count, added, removed), file| {
         (count + 1, added + file.1, removed + file.2)
