@@ -203,14 +203,19 @@ pub struct TrialLimits {
     pub build: Duration,
     /// The time from then on.
     pub tests: Duration,
+    /// Whether it shows that they hang if they take longer.
+    pub shows_a_hang: bool,
 }
 
 impl TrialLimits {
-    /// Returns the limits for a check that takes `elapsed` with the change. On the old tree, more has to be built.
-    pub fn of(elapsed: Duration) -> Self {
+    /// Returns the limits for a check that takes `elapsed` with the change. On the old tree, more has to be built. No check
+    /// takes longer than `most`; where that is less than it takes to tell a hang, nothing is concluded from it.
+    pub fn of(elapsed: Duration, most: Duration) -> Self {
         const LEAST_BUILD: Duration = Duration::from_secs(20);
         const LEAST_TESTS: Duration = Duration::from_secs(5);
-        Self { build: (elapsed * 2).max(LEAST_BUILD), tests: (elapsed * 10).max(LEAST_TESTS) }
+        let hang = (elapsed * 10).max(LEAST_TESTS);
+        let build = (elapsed * 2).max(LEAST_BUILD).min(most);
+        Self { build, tests: hang.min(most), shows_a_hang: hang <= most }
     }
 }
 
@@ -306,6 +311,19 @@ mod tests {
     fn change(at: &str, op: Op, stays: bool) -> Change {
         let state = FileState { bytes: "x".into(), mode: FileMode::Regular };
         Change { path: path(at), op, before: None, after: stays.then_some(state) }
+    }
+
+    #[test]
+    fn a_hang_shows_only_where_the_limit_of_checks_leaves_time_to_tell_it() {
+        let limits = |elapsed| {
+            let TrialLimits { build, tests, shows_a_hang } =
+                TrialLimits::of(Duration::from_secs(elapsed), Duration::from_mins(15));
+            (build.as_secs(), tests.as_secs(), shows_a_hang)
+        };
+        assert_eq!(limits(0), (20, 5, true));
+        assert_eq!(limits(60), (120, 600, true));
+        assert_eq!(limits(252), (504, 900, false));
+        assert_eq!(limits(800), (900, 900, false));
     }
 
     #[test]

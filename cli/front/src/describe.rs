@@ -375,7 +375,7 @@ pub const fn on_old_tree(outcome: OldTree) -> &'static str {
         OldTree::SaysNothing => {
             "without the change, its tests cannot be built, which proves nothing"
         }
-        OldTree::TimedOut => "without the change, its tests took too long to build",
+        OldTree::TimedOut => "without the change, its tests took too long to build or to run",
         OldTree::NotRun => "the tests of the change could not be run without it",
     }
 }

@@ -94,7 +94,9 @@ impl Trying<'_> {
         let names = TestNames::of(self.change);
         for passed in self.passed {
             let Ok(line) = CommandLine::parse(&passed.command) else { continue };
-            let limits = TrialLimits::of(Duration::from_millis(passed.elapsed_ms));
+            let most = self.verifier.commands.run.config().agent_loop.verify_timeout_max_seconds;
+            let elapsed = Duration::from_millis(passed.elapsed_ms);
+            let limits = TrialLimits::of(elapsed, Duration::from_secs(most));
             let (outcome, ended, heard) = run_within(&mut tree, &line, limits, &names).await;
             let check = self.verifier.read(&passed.command, &outcome).await;
             let output = match ended {
@@ -136,7 +138,7 @@ enum Ended {
     ByItself,
     /// At its limit, in the tests of the change.
     InTheTests,
-    /// At its limit, perhaps before they were built.
+    /// At its limit, perhaps before they were built, or before a hang can be told from slow tests.
     TooLate,
 }
 
@@ -168,8 +170,8 @@ async fn run_within(
     };
     let is_in_tests = heard.is_named || names.are_all_of(line);
     let ended = match (&outcome.exit, is_in_tests) {
-        (Exit::TimedOut, true) => Ended::InTheTests,
-        (Exit::TimedOut, false) => Ended::TooLate,
+        (Exit::TimedOut, true) if limits.shows_a_hang => Ended::InTheTests,
+        (Exit::TimedOut, true | false) => Ended::TooLate,
         _ => Ended::ByItself,
     };
     (outcome, ended, String::from_utf8_lossy(&heard.last).into_owned())
