@@ -27,7 +27,7 @@ pub(super) fn kind_below<'k, 'c>(
         forms.iter().find_map(|form| dir_in(words, form))
     };
     let mut kinds = kinds.iter();
-    kinds.find_map(|(name, kind)| Some((name.as_str(), kind.tests.iter().find_map(of_test)?)))
+    kinds.find_map(|(name, kind)| Some((name.as_str(), tests(kind).find_map(of_test)?)))
 }
 
 /// Returns the directory that stands for `{}` in a form that the words begin with.
@@ -54,8 +54,13 @@ fn forms(kind: &ProjectKind) -> impl Iterator<Item = String> {
         let named = test.scripts.iter().map(|script| last.replace("{script}", script)).collect();
         if test.scripts.is_empty() { vec![last] } else { named }
     };
-    let forms = kind.tests.iter().flat_map(of_test).chain(kind.also.iter().cloned());
+    let forms = tests(kind).flat_map(of_test).chain(kind.also.iter().cloned());
     forms.filter(|form| !form.is_empty())
+}
+
+/// Returns the commands of a kind of project that do nothing but test.
+fn tests(kind: &ProjectKind) -> impl Iterator<Item = &TestCommand> {
+    kind.tests.iter().filter(|test| !test.is_build)
 }
 
 /// Returns the words of a command that are no options.

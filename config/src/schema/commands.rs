@@ -108,6 +108,9 @@ pub struct TestCommand {
     /// How only some files with tests are run; none if the tool always runs all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub only: Option<OnlyTests>,
+    /// Whether it builds, and the tests run as a part of that: a document that names it need not mean tests.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_build: bool,
 }
 
 /// How a test command runs the tests in some files only.

@@ -73,7 +73,7 @@ const KINDS: &[(&[(&str, &str)], &str)] = &[
     ),
     (
         &[("CMakeLists.txt", "project(x)\nadd_custom_target(test_x ALL DEPENDS x COMMAND x)\n")],
-        "cmake -B build && cmake --build build && ctest --test-dir build --output-on-failure",
+        "cmake -B build && cmake --build build",
     ),
     (
         &[("meson.build", "project('x', 'c')\ntest('a', executable('a', 'a.c'))\n")],
