@@ -67,7 +67,7 @@ fn a_diff_that_cannot_be_used_costs_no_attempt_and_the_editor_is_asked() {
 }
 
 #[test]
-fn a_diff_of_lines_that_nobody_was_shown_is_not_used() {
+fn a_diff_of_lines_that_its_author_was_not_shown_is_not_used() {
     // The file is long, and its last lines have nothing to do with the request.
     let lines: Vec<String> = (1..=900).map(|at| format!("entry {at} of the long list\n")).collect();
     let lines = lines.concat();
