@@ -1,6 +1,7 @@
 //! Interrupted requests are resumed: completed work is not repeated, and the result is the same as without the interruption.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -325,6 +326,15 @@ fn a_session_in_use_by_another_process_is_refused() {
     assert_eq!(world.project.read("greet.txt"), "hello world\n");
 }
 
+/// Returns whether the record of a running command is complete.
+fn is_recorded(world: &World) -> bool {
+    let mut homes = fs::read_dir(world.state().join("workspaces")).into_iter().flatten().flatten();
+    homes.any(|home| {
+        let records = fs::read_dir(home.path().join("verify/running"));
+        records.into_iter().flatten().flatten().any(|it| it.metadata().is_ok_and(|it| it.len() > 0))
+    })
+}
+
 #[test]
 fn processes_left_by_a_killed_check_are_ended_before_it_runs_again() {
     let outside = tempfile::tempdir().unwrap();
@@ -336,7 +346,8 @@ fn processes_left_by_a_killed_check_are_ended_before_it_runs_again() {
     let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", &check)]);
     let world = World::of(project, Provider::new(greeting_fix())).unconfined();
     let mut running = world.deepseek(REQUEST).start();
-    running.until(|| begun.exists());
+    // A command may be at work a moment before it is recorded.
+    running.until(|| begun.exists() && is_recorded(&world));
     running.kill();
     assert!(
         !processes_left_in(world.project.root()).is_empty(),

@@ -15,8 +15,8 @@ use tools::regular::{self, MAX_NOTE_BYTES};
 pub(super) struct Noted(PathBuf);
 
 impl Noted {
-    /// Records in `dir` that this process runs the group of `leader`. Best effort: without the record, a command may
-    /// outlive a crash, nothing worse. `ends` says how the group ends when this process does.
+    /// Records in `dir` that this process runs the group of `leader`. Best effort: without the record, or if this
+    /// process is killed just before it is written, a command may outlive a crash, nothing worse. `ends` says how the group ends when this process does.
     pub(super) fn new(dir: &Path, leader: Pid, ends: Ends) -> Option<Self> {
         let note = Note {
             boot: boot()?,
