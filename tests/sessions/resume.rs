@@ -121,10 +121,10 @@ fn calls(world: &World) -> BTreeMap<String, Calls> {
 
 /// Returns every complete line of the latest session's journal; empty if there is no session.
 pub(crate) fn journal(world: &World) -> Vec<Value> {
-    let sessions = std::fs::read_dir(world.state().join("sessions")).into_iter().flatten();
+    let sessions = fs::read_dir(world.state().join("sessions")).into_iter().flatten();
     // Ids sort by time.
     let Some(latest) = sessions.map(|entry| entry.unwrap().path()).max() else { return Vec::new() };
-    let text = std::fs::read(latest.join("events.jsonl")).unwrap_or_default();
+    let text = fs::read(latest.join("events.jsonl")).unwrap_or_default();
     let lines = text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
     lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
 }
@@ -229,17 +229,17 @@ pub(crate) fn sleep(time: Duration) {
 /// Cuts the journal after the `nth` event of a kind, counted from one, as if the program had been killed there.
 pub(crate) fn cut(world: &World, kind: &str, nth: usize) {
     let path = session(world).join("events.jsonl");
-    let text = std::fs::read_to_string(&path).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let kind = format!("\"kind\":\"{kind}@v");
     let mut of_kind = lines.iter().enumerate().filter(|(_, line)| line.contains(&kind));
     let (at, _) = of_kind.nth(nth - 1).unwrap();
-    std::fs::write(path, lines[..=at].concat()).unwrap();
+    fs::write(path, lines[..=at].concat()).unwrap();
 }
 
 /// Returns the directory of the latest session.
 fn session(world: &World) -> PathBuf {
-    let sessions = std::fs::read_dir(world.state().join("sessions")).unwrap();
+    let sessions = fs::read_dir(world.state().join("sessions")).unwrap();
     sessions.map(|entry| entry.unwrap().path()).max().unwrap()
 }
 
@@ -313,7 +313,7 @@ fn a_session_in_use_by_another_process_is_refused() {
     cut(&world, "ModelReply", 1);
     world.project.write("greet.txt", "hello\n");
     let session = session(&world);
-    let lock = std::fs::File::open(session.join("events.jsonl")).unwrap();
+    let lock = fs::File::open(session.join("events.jsonl")).unwrap();
     rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
     let run = world.deepseek(["-r", "latest", "-p", "x"]).run();
     assert_eq!(run.code, Some(1), "{}", run.stderr);
