@@ -9,6 +9,7 @@ mod instructions;
 pub(crate) mod invariants;
 mod memory;
 mod operations;
+mod parts;
 mod real_crate;
 mod review;
 mod scenarios;

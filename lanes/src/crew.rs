@@ -70,6 +70,26 @@ pub struct CrewSetup {
     pub workspace: Arc<dyn Workspace>,
     /// The run that the crew belongs to.
     pub run: Run,
+    /// The plan to go on with, if another crew made it.
+    pub begun: Option<Box<PlanInParts>>,
+}
+
+/// The first plan of a change that is made in parts.
+#[derive(Debug, Clone)]
+pub struct PlanInParts {
+    /// The plan.
+    pub plan: Plan,
+    /// The Architect's dialogue, which goes on with the next part.
+    pub dialogue: Dialogue,
+}
+
+/// How the work of a crew ends.
+#[derive(Debug, Clone)]
+pub enum CrewEnd {
+    /// The task has ended.
+    Done(Box<CrewReport>),
+    /// The change is to be made in parts, for which a crew needs a worktree.
+    InParts(Box<PlanInParts>),
 }
 
 impl CrewSetup {
@@ -86,6 +106,8 @@ pub struct CrewReport {
     pub delivery: Delivery,
     /// The last plan.
     pub plan: Option<Plan>,
+    /// The checks of what was planned.
+    pub checks: Vec<String>,
     /// The checks that failed in the last verification.
     pub failing: Vec<Check>,
     /// Undo patches other than the one to the start: the target of each, and its changes.
@@ -94,7 +116,7 @@ pub struct CrewReport {
 
 enum Msg {
     Work {
-        reply: RpcReplyPort<CrewReport>,
+        reply: RpcReplyPort<CrewEnd>,
     },
     /// A step has ended.
     Done(Finished<Box<StepResult>>),
@@ -144,7 +166,7 @@ impl Crew {
     }
 
     /// Works until the run ends. There is no deadline here because every wait inside has its own.
-    pub async fn work(&self) -> Result<CrewReport, Unanswered> {
+    pub async fn work(&self) -> Result<CrewEnd, Unanswered> {
         self.mailbox.call("work", |reply| Msg::Work { reply }, None).await
     }
 }
@@ -164,7 +186,7 @@ struct State {
     baseline: BaselineState,
     setbacks: Setbacks,
     trail: Trail,
-    reply: Option<RpcReplyPort<CrewReport>>,
+    reply: Option<RpcReplyPort<CrewEnd>>,
 }
 
 impl Actor for CrewActor {
@@ -179,8 +201,12 @@ impl Actor for CrewActor {
     ) -> Result<State, ActorProcessingErr> {
         let bounds = &setup.run.config().agent_loop;
         let file_reader = FileReader::new(setup.workspace.reader().clone(), setup.run.clone());
-        let cycle_bounds =
-            Bounds { max_iterations: bounds.max_iterations, classifier: bounds.failure_classifier };
+        let cycle_bounds = Bounds {
+            max_iterations: bounds.max_iterations,
+            classifier: bounds.failure_classifier,
+            max_parts: bounds.max_parts,
+            in_worktree: setup.workspace.in_place_of().is_some(),
+        };
         Ok(State {
             roles: Roles::spawn(&setup, &file_reader, &myself.get_cell()).await?,
             workers: Workers::new(setup.run.waits("crew")),
@@ -207,8 +233,12 @@ impl Actor for CrewActor {
             Msg::Work { reply } => {
                 state.reply = Some(reply);
                 state.die_as_recorded(&myself, 0);
-                let first = state.cycle.doing().clone();
-                state.start(&myself, first).await?;
+                if let Some(begun) = state.setup.begun.take() {
+                    state.go_on_with(&myself, *begun);
+                } else {
+                    let first = state.cycle.doing().clone();
+                    state.start(&myself, first).await?;
+                }
             }
             Msg::Done(finished) => {
                 if let Some(result) = state.workers.admit(finished) {
@@ -268,6 +298,7 @@ impl State {
             Next::Draft(reason) => self.start_draft(myself, reason),
             Next::Apply => self.start_apply(myself).await?,
             Next::Verify => self.start_verify(myself),
+            Next::HandOver => self.hand_over(),
             Next::Finish(delivery) => self.finish(delivery),
         }
         Ok(())
@@ -375,9 +406,21 @@ impl State {
         let mut ways_back = vec![(UndoTarget::Best, to_best)];
         ways_back.retain(|(_, changes)| !changes.is_empty());
         let (plan, failing) = (self.plan.plan().cloned(), self.setbacks.failing().to_vec());
-        let report = CrewReport { delivery, plan, failing, ways_back };
+        let checks = self.cycle.checks();
+        let report = CrewReport { delivery, plan, checks, failing, ways_back };
+        self.end(CrewEnd::Done(Box::new(report)));
+    }
+
+    /// Sends the plan to the requester, who has it carried out in a worktree.
+    fn hand_over(&mut self) {
+        let dialogue = self.dialogue_of(AgentRole::Architect);
+        let plan = self.plan.plan().cloned().unwrap_or_default();
+        self.end(CrewEnd::InParts(Box::new(PlanInParts { plan, dialogue })));
+    }
+
+    fn end(&mut self, end: CrewEnd) {
         if let Some(reply) = self.reply.take() {
-            answer(reply, report);
+            answer(reply, end);
         }
         self.workers.next_round();
         self.roles.kill();

@@ -26,7 +26,7 @@ use ractor::{
 use tree::{Snapshots, TreeId};
 
 use crate::crew::cycle::Goal;
-use crate::crew::{Crew, CrewReport, CrewSetup};
+use crate::crew::{Crew, CrewEnd, CrewReport, CrewSetup, PlanInParts};
 use crate::lane::lane_tree::{LaneLeft, LaneStart, LaneTree, Territories, WorktreeExtras};
 
 /// What a lane needs to start.
@@ -61,6 +61,8 @@ pub struct LaneAttempt {
     pub number: u32,
     /// The instructions for the crew.
     pub request: String,
+    /// The plan to go on with, if there is one.
+    pub begun: Option<Box<PlanInParts>>,
     /// The tree it starts from.
     pub base: TreeId,
     /// How it ended, set once that is recorded: a lane that dies after this has still ended.
@@ -92,11 +94,13 @@ pub struct FailedAttempt {
     pub why: Delivery,
     /// Name of the worktree, if it is kept.
     pub worktree: Option<String>,
+    /// The changes in it.
+    pub files: Vec<StagedFile>,
 }
 
 impl From<Delivery> for FailedAttempt {
     fn from(why: Delivery) -> Self {
-        Self { why, worktree: None }
+        Self { why, worktree: None, files: Vec::new() }
     }
 }
 
@@ -241,9 +245,8 @@ impl LaneSetup {
             }
         };
         let report = self.crew(attempt, &tree, lane).await;
-        let commands = report.plan.map(|plan| plan.verify).unwrap_or_default();
         let outcome = match verified(&report.delivery) {
-            Some(verified) => Ok((verified, commands)),
+            Some(verified) => Ok((verified, report.checks)),
             None => Err(report.delivery),
         };
         self.end(attempt, outcome, Some(&tree)).await
@@ -261,14 +264,19 @@ impl LaneSetup {
             goal: Goal::Deliver,
             workspace: Arc::clone(tree) as Arc<dyn Workspace>,
             run: self.run.clone(),
+            begun: attempt.begun.clone(),
         };
         let died = || {
-            let (plan, failing, ways_back) = (None, Vec::new(), Vec::new());
-            CrewReport { delivery: crew_died(), plan, failing, ways_back }
+            let (plan, checks, failing, ways_back) = (None, Vec::new(), Vec::new(), Vec::new());
+            CrewReport { delivery: crew_died(), plan, checks, failing, ways_back }
         };
         let Ok(crew) = Crew::spawn(setup, lane).await else { return died() };
         let report = tokio::select! {
-            report = crew.work() => report.unwrap_or_else(|_| died()),
+            end = crew.work() => match end {
+                Ok(CrewEnd::Done(report)) => *report,
+                // A crew in a worktree needs no other.
+                Ok(CrewEnd::InParts(_)) | Err(_) => died(),
+            },
             // The lane ended here in the recorded run.
             delivery = ended_before(self.publisher()) => CrewReport { delivery, ..died() },
         };
@@ -418,8 +426,8 @@ fn reported(event: Event, commands: &[String]) -> Option<LaneReport> {
     if let Event::LaneCompleted { tree, files, verified, .. } = event {
         return Some(LaneReport::Completed { tree, files, commands: commands.to_vec(), verified });
     }
-    let Event::LaneFailed { why, worktree, .. } = event else { return None };
-    Some(LaneReport::Failed(FailedAttempt { why, worktree }))
+    let Event::LaneFailed { why, worktree, files, .. } = event else { return None };
+    Some(LaneReport::Failed(FailedAttempt { why, worktree, files }))
 }
 
 /// Returns how a delivery was verified, or `None` if the lane failed. Failures from before the change are not the

@@ -37,7 +37,7 @@ use facts::scope::Scope;
 use facts::signal::Attendance;
 use index::Index;
 use journal::log::Journal;
-use lanes::crew::CrewReport;
+use lanes::crew::{CrewEnd, PlanInParts};
 use lanes::lane::worktrees::Claim;
 use lanes::team::TeamReport;
 use lanes::team::split::team_plan::TeamPlan;
@@ -202,7 +202,7 @@ pub(crate) struct Asked {
 pub(crate) enum News {
     /// The intent of a request, and its brief.
     Prepared(Result<(RequestIntent, Brief), Delivery>),
-    CrewDone(Result<CrewReport, Unanswered>),
+    CrewDone(Result<CrewEnd, Unanswered>),
     /// Worktrees are claimed for a team with this brief.
     Claimed(io::Result<Claim>, Brief, TeamFor),
     /// With the brief, for the crew if the task is not split into lanes.
@@ -223,6 +223,8 @@ pub(crate) enum News {
 pub(crate) enum TeamFor {
     /// The team plans them.
     Request,
+    /// A change is made in parts.
+    Parts(Box<PlanInParts>),
     /// The tasks of a mission that write.
     Mission(TeamPlan, Box<Execution>),
 }

@@ -84,6 +84,11 @@ pub enum PlanWhy {
     },
     /// The plan lacks files that the Editor needs.
     Lacks(Vec<NeededFile>),
+    /// A part of the change is made, and more remains.
+    NextPart {
+        /// A rendered report of what is made and what remains.
+        report: String,
+    },
 }
 
 /// A plan that was parsed and may be followed.
@@ -461,6 +466,7 @@ fn question(prompts: &Prompts, why: &PlanWhy) -> String {
         PlanWhy::StillFails { report } => {
             prompts.render(Prompt::PlanStillFails, &[("report", report)])
         }
+        PlanWhy::NextPart { report } => report.clone(),
         PlanWhy::CannotRun { checks } => {
             prompts.render(Prompt::PlanCannotRun, &[("checks", checks)])
         }

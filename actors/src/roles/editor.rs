@@ -381,8 +381,17 @@ fn shown_plan(prompts: &Prompts, plan: &Plan) -> String {
     } else {
         format!("\n\n{}", prompts.render(Prompt::DraftOperations, &[("operations", &operations)]))
     };
+    let more = plan.more.as_ref().map_or_else(String::new, |more| {
+        format!("\n\n{}", prompts.render(Prompt::DraftMore, &[("more", more)]))
+    });
     prompts.render(
         Prompt::DraftPlan,
-        &[("steps", &steps), ("files", &files), ("operations", &operations), ("accept", &accept)],
+        &[
+            ("steps", &steps),
+            ("files", &files),
+            ("operations", &operations),
+            ("accept", &accept),
+            ("more", &more),
+        ],
     )
 }

@@ -48,6 +48,8 @@ pub struct AgentLoop {
     pub max_context_range_lines: usize,
     /// Lines of one file shown to the Editor with a plan.
     pub max_place_lines: usize,
+    /// Parts that one change may be planned in.
+    pub max_parts: u32,
     /// Whether the Architect may write a small diff with its plan, in place of the Editor.
     pub draft_with_plan: bool,
     /// Maximum number of lines that such a diff adds and removes.

@@ -54,7 +54,7 @@ fn accepted(plan: &Plan, answer: &str) {
     let (above, lines) = parts(answer, "ARCHITECT_PLAN_V1", "ARCHITECT_PLAN_END");
     for key in [
         "PLAN", "FILE", "DELETE", "MOVE", "MODE", "SHOW", "VERIFY", "ACCEPT", "ASSUME", "RISK",
-        "NO_EDIT",
+        "MORE", "NO_EDIT",
     ] {
         assert_eq!(count(&above, key), 0, "{answer:?} has a {key} line above its block");
     }
@@ -69,6 +69,7 @@ fn accepted(plan: &Plan, answer: &str) {
     assert_eq!(count(&lines, "ACCEPT"), plan.accept.len(), "{answer:?}");
     assert_eq!(count(&lines, "ASSUME"), plan.assumptions.len(), "{answer:?}");
     assert_eq!(count(&lines, "RISK"), plan.risks.len(), "{answer:?}");
+    assert_eq!(count(&lines, "MORE") > 0, plan.more.is_some(), "{answer:?}");
     let ends = count(&lines, "NO_EDIT") + count(&lines, "DONE");
     assert_eq!(ends > 0, plan.no_edit.is_some(), "{answer:?}");
     assert_eq!(count(&lines, "SHOW") > 0, !plan.show.is_empty(), "{answer:?}");

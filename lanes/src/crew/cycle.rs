@@ -5,6 +5,7 @@
 mod after;
 mod judgement;
 mod owed;
+mod parts;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
@@ -21,6 +22,7 @@ use self::after::AfterVerification;
 use self::judgement::CheckStanding;
 pub use self::judgement::Judgement;
 use self::owed::Owed;
+use self::parts::Parts;
 pub use self::words::{Bounds, DraftReason, Goal, Input, Next, PlanReason, PlanTerms};
 
 /// How often per run a plan may lack files without costing an attempt.
@@ -59,6 +61,7 @@ pub struct Cycle {
     /// The checks that were run last.
     ran: Vec<String>,
     owed: Owed,
+    parts: Parts,
     refusals_in_plan: u32,
     lacks: u32,
     /// The files that the last plan lacked.
@@ -96,6 +99,7 @@ impl Cycle {
             plan: PlanTerms::default(),
             ran: Vec::new(),
             owed: Owed::default(),
+            parts: Parts::default(),
             refusals_in_plan: 0,
             lacks: 0,
             lacked: Vec::new(),
@@ -122,9 +126,13 @@ impl Cycle {
         self.iteration
     }
 
-    /// Returns the checks to run: those of the plan, and those that are owed.
+    /// Returns the checks to run: those of the plan, after the last part also those of the parts before, and those that
+    /// are owed.
     pub fn checks(&self) -> Vec<String> {
-        self.owed.with(&self.plan.checks)
+        if self.plan.more {
+            return self.owed.with(&self.plan.checks);
+        }
+        self.owed.with(&self.parts.with(&self.plan.checks))
     }
 
     /// The class of the last failure.
@@ -160,7 +168,7 @@ impl Cycle {
             Input::NothingMore { reason } => self.nothing_more(reason),
             Input::NothingRuns { others } => self.nothing_runs(others),
             Input::Applied => {
-                self.in_tree = InTree::Unchecked;
+                self.applied();
                 self.verify(AfterVerification::Change)
             }
             Input::AppliedInPart => self.left_out(),
@@ -184,11 +192,15 @@ impl Cycle {
             self.plan.files == plan.files && self.plan.operations == plan.operations;
         self.plan = plan;
         self.insists = false;
+        if let Some(next) = self.in_parts() {
+            return next;
+        }
         let Next::Plan(asked) = self.doing else { return self.carry_out() };
         if asked == PlanReason::CannotRun && wants_the_same {
             return Next::Apply;
         }
-        if self.in_tree != InTree::Nothing && self.has_other_checks() {
+        let follows_change = self.in_tree != InTree::Nothing && self.parts.is_same_part();
+        if follows_change && self.has_other_checks() {
             let ends = match asked {
                 PlanReason::Failed(_) | PlanReason::OldFailures | PlanReason::StillFails => {
                     wants_the_same
@@ -197,7 +209,8 @@ impl Cycle {
                 PlanReason::First
                 | PlanReason::Lacks
                 | PlanReason::CannotRun
-                | PlanReason::Objected => false,
+                | PlanReason::Objected
+                | PlanReason::NextPart => false,
             };
             return self.verify(AfterVerification::Plan { ends });
         }
@@ -226,6 +239,8 @@ impl Cycle {
         if !checks.is_empty() {
             self.plan.checks = checks;
         }
+        // What was to follow is not needed.
+        self.plan.more = false;
         if self.doing == Next::Plan(PlanReason::CannotRun) {
             return Next::Apply;
         }
@@ -312,7 +327,7 @@ impl Cycle {
     /// Has the Editor decide about the parts that were left out. Costs an attempt; if none remains, or the Editor
     /// has no part in the change, what was applied is checked.
     fn left_out(&mut self) -> Next {
-        self.in_tree = InTree::Unchecked;
+        self.applied();
         if self.attempt_failed() || self.is_by_program() {
             return self.verify(AfterVerification::Change);
         }
@@ -335,6 +350,9 @@ impl Cycle {
     /// What is applied stays, so the last result of the checks still holds. If something was never checked (the user
     /// refused the checks), it is checked now, with the current plan's checks.
     fn nothing_more(&mut self, reason: String) -> Next {
+        if self.plan.more && !self.parts.begun {
+            return self.part_is_empty(&reason);
+        }
         let judgement = match &self.in_tree {
             InTree::Nothing => return self.refused(DraftReason::Unreadable),
             InTree::Unchecked => return self.verify(AfterVerification::Change),
@@ -381,6 +399,12 @@ impl Cycle {
         self.refusals_in_plan = 0;
     }
 
+    /// Notes that something is in the tree that has not been checked.
+    fn applied(&mut self) {
+        self.in_tree = InTree::Unchecked;
+        self.parts.begun = true;
+    }
+
     /// Counts a plan that came to nothing. Returns true if it was one too many.
     const fn stalled(&mut self) -> bool {
         self.stalls += 1;
@@ -389,7 +413,7 @@ impl Cycle {
 
     /// Counts a failed attempt. Returns true if it was the last one.
     fn attempt_failed(&mut self) -> bool {
-        let last = self.iteration >= self.bounds.max_iterations;
+        let last = self.parts.attempts_of(self.iteration) >= self.bounds.max_iterations;
         if !last {
             self.iteration += 1;
         }

@@ -61,6 +61,41 @@ pub(crate) fn for_architect(prompts: &Prompts, diff: Option<&str>, details: &str
     prompts.render(Prompt::PlanReport, &[("diff", &diff), ("details", &details)])
 }
 
+/// A part of a change that is made.
+pub(crate) struct PartMade<'p> {
+    /// Its number.
+    pub(crate) part: u32,
+    /// How many parts may follow the next one.
+    pub(crate) left: u32,
+    /// The files that differ from those that the change began with.
+    pub(crate) changed: Vec<&'p RepoPath>,
+    /// What its checks found, in words; empty if nothing fails.
+    pub(crate) failures: &'p str,
+    /// What remains, as its plan says.
+    pub(crate) remains: &'p str,
+}
+
+/// Returns what the Architect is told of a part that is made.
+pub(crate) fn part_made(prompts: &Prompts, made: &PartMade<'_>) -> String {
+    let PartMade { part, left, changed, failures, remains } = made;
+    let changed: Vec<&str> = changed.iter().map(|path| path.as_str()).collect();
+    let failures = if failures.is_empty() {
+        String::new()
+    } else {
+        format!("\n{}", prompts.render(Prompt::PartFails, &[("failures", failures)]))
+    };
+    prompts.render(
+        Prompt::PlanNextPart,
+        &[
+            ("part", part),
+            ("left", left),
+            ("changed", &changed.join(", ")),
+            ("failures", &failures),
+            ("remains", remains),
+        ],
+    )
+}
+
 /// Returns feedback about a diff, after the diff itself if the reader has not seen it.
 pub(crate) fn about_diff(prompts: &Prompts, unseen: Option<&str>, feedback: &str) -> String {
     unseen.map(|diff| last_diff(prompts, diff)).unwrap_or_default() + feedback

@@ -12,7 +12,7 @@ use ractor::ActorCell;
 use testkit::children_of;
 
 use super::testing::{Happens, Stage, World};
-use super::{Crew, CrewReport};
+use super::{Crew, CrewEnd, CrewReport};
 
 const ROLES: [&str; 4] = ["architect", "editor", "applier", "verifier"];
 const STAGES: [Stage; 5] =
@@ -27,8 +27,9 @@ async fn worked(the_crew: &TheCrew, happens: Happens) -> (World, CrewReport) {
     let crew = Crew::spawn(world.setup.clone(), world.supervisor.clone()).await.unwrap();
     the_crew.set(crew.cell()).unwrap();
     let working = tokio::time::timeout(Duration::from_secs(30), crew.work());
-    let report = working.await.expect("the crew finishes in time").unwrap();
-    (world, report)
+    let end = working.await.expect("the crew finishes in time").unwrap();
+    let CrewEnd::Done(report) = end else { panic!("{end:?}") };
+    (world, *report)
 }
 
 /// Returns a hook that kills `role` when `stage` is first reached, and never returns to the caller.

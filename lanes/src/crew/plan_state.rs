@@ -177,6 +177,7 @@ impl PlanFate {
     /// Returns what becomes of the current plan, if `next` decides it.
     pub(super) fn before(next: &Next) -> Option<Self> {
         match next {
+            Next::Plan(PlanReason::NextPart) => Some(Self::Stands),
             // Nothing was done about the steps if only a plan was wanted.
             Next::Finish(Delivery::Delivered { verified }) => {
                 (*verified != Verified::NotNeeded).then_some(Self::Stands)
@@ -192,7 +193,8 @@ impl PlanFate {
             )
             | Next::Draft(_)
             | Next::Apply
-            | Next::Verify => None,
+            | Next::Verify
+            | Next::HandOver => None,
         }
     }
 }

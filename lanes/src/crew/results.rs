@@ -79,8 +79,9 @@ impl State {
         }
         let (reason, named) = (plan.no_edit.clone(), plan.verify.clone());
         let (files, operations) = (plan.files.clone(), plan.operations.clone());
+        let more = plan.more.is_some();
         if !stands {
-            let draft = self.with_plan(draft).await?;
+            let draft = self.with_plan(draft, &plan).await?;
             self.plan.carry_out(plan, draft);
             // The last diff belongs to another plan.
             if files.is_empty() {
@@ -93,18 +94,21 @@ impl State {
             return Ok(Input::NothingToDo { reason, checks: named });
         }
         let checks = self.plan.choose_checks(named, derived);
-        Ok(Input::Planned(PlanTerms { files, operations, checks }))
+        Ok(Input::Planned(PlanTerms { files, operations, checks, more }))
     }
 
     /// Returns the diff that came with a plan, if the plan may bring one.
     async fn with_plan(
         &self,
         draft: Option<String>,
+        plan: &Plan,
     ) -> Result<Option<DraftWithPlan>, JournalClosed> {
         let Some(text) = draft else { return Ok(None) };
         let call = self.dialogue_of(AgentRole::Architect).last_call();
         let refused = Next::Plan(PlanReason::Failed(FailureClass::PatchMismatch));
-        let why = if !self.setup.may_draft() {
+        let why = if plan.more.is_some() {
+            "a change in parts is drafted in a worktree"
+        } else if !self.setup.may_draft() {
             "a plan may not bring one here"
         } else if *self.cycle.doing() == refused {
             "a diff for this request was refused before"

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use actors::looks::shown_lines::Hints;
 use actors::roles::applier::{ApplyAsk, ApplyError};
-use actors::roles::architect::{PlanAsk, PlanWhy};
+use actors::roles::architect::{PlanAsk, PlanWhy, Planned};
 use actors::roles::editor::{DraftAsk, usable_with_plan};
 use actors::roles::verifier::{self, Checked, Subject};
 use actors::run::Run;
 use actors::run::effect::{Effect, Position, Trace};
+use actors::run::file_reader::FileReader;
 use actors::run::publisher::Publisher;
 use actors::run::workspace::{Extent, Purpose, Staged, Workspace};
 use actors::talk::brief::paragraph;
@@ -37,9 +38,9 @@ use tree::{Change, Entry, RepoPath};
 
 use super::draft_state::{Bases, Draft, unseen};
 use super::plan_state::nothing_checks;
-use super::{Msg, State, StepResult};
+use super::{Msg, PlanInParts, State, StepResult};
 use crate::crew::cycle::{DraftReason, PlanReason};
-use crate::crew::feedback;
+use crate::crew::feedback::{self, PartMade};
 
 impl State {
     pub(super) fn start_plan(&mut self, myself: &ActorRef<Msg>, why: PlanReason) {
@@ -61,6 +62,7 @@ impl State {
             PlanReason::CannotRun => PlanWhy::CannotRun { checks: self.what_cannot_run() },
             PlanReason::Objected => PlanWhy::Objected { report: self.report(&dialogue) },
             PlanReason::Lacks => PlanWhy::Lacks(self.plan.take_needed()),
+            PlanReason::NextPart => PlanWhy::NextPart { report: self.part_report() },
         };
         let ask = PlanAsk { why, baseline, may_end };
         let architect = self.roles.architect.clone();
@@ -74,11 +76,36 @@ impl State {
             let completed = Event::ArchitectCompleted { iteration, planned: planned.is_ok() };
             publisher.publish(completed).await?;
             let derived = match &planned {
-                Ok(planned) if nothing_checks(&planned.plan.verify) => file_reader.checks().await?,
-                Ok(_) | Err(_) => Vec::new(),
+                Ok(planned) => derived_for(&file_reader, &planned.plan).await?,
+                Err(_) => Vec::new(),
             };
             Ok(StepResult::Planned(dialogue, planned, derived))
         });
+    }
+
+    /// Goes on with a plan that another crew made.
+    pub(super) fn go_on_with(&mut self, myself: &ActorRef<Msg>, begun: PlanInParts) {
+        let PlanInParts { plan, dialogue } = begun;
+        let file_reader = self.file_reader.clone();
+        self.spawn_step(myself, async move {
+            let derived = derived_for(&file_reader, &plan).await?;
+            let (tolerances, new, draft) = (Vec::new(), Vec::new(), None);
+            let planned = Planned { plan, tolerances, new, draft };
+            Ok(StepResult::Planned(dialogue, Ok(planned), derived))
+        });
+    }
+
+    /// Returns the report about a part of the change that is made.
+    fn part_report(&self) -> String {
+        let changes = self.trail.changes();
+        let made = PartMade {
+            part: self.cycle.part() - 1,
+            left: self.cycle.parts_left(),
+            changed: changes.iter().map(|change| &change.path).collect(),
+            failures: self.setbacks.details(),
+            remains: self.plan.plan().and_then(|plan| plan.more.as_deref()).unwrap_or_default(),
+        };
+        feedback::part_made(self.prompts(), &made)
     }
 
     /// Returns the report about the last plan for the Architect, without what its dialogue already contains.
@@ -315,6 +342,8 @@ impl State {
         let derived = self.plan.is_derived();
         let changes = self.trail.changes();
         let test_data = self.plan.plan().map(Plan::test_data).unwrap_or_default();
+        // Of a part, nothing has to be proven.
+        let is_part = self.cycle.goes_on();
         let may_ask_again = self.setup.run.config().agent_loop.baseline != Baseline::Off;
         let workspace = Arc::clone(&self.setup.workspace);
         self.spawn_step(myself, async move {
@@ -337,6 +366,7 @@ impl State {
                 report = checked.against(&before);
             }
             let proven = match provable(&report, &before) {
+                _ if is_part => false,
                 Provable::Already => true,
                 Provable::By(checks) => {
                     let to_prove = ToProve { changes, test_data };
@@ -354,6 +384,11 @@ impl State {
             Ok(StepResult::Verified { verified, proven, late })
         });
     }
+}
+
+/// Returns the checks that are derived from the project for a plan that names none.
+async fn derived_for(file_reader: &FileReader, plan: &Plan) -> Result<Vec<String>, JournalClosed> {
+    if nothing_checks(&plan.verify) { file_reader.checks().await } else { Ok(Vec::new()) }
 }
 
 /// Offers lock files that checks updated as part of the change. Returns those that were accepted.

@@ -84,6 +84,7 @@ impl World {
             brief: Brief { request: "Fix the greeting".to_owned(), ..Brief::default() },
             goal: Goal::Deliver,
             workspace: Arc::new(Directory { reader: tree.reader(), tree, happens }),
+            begun: None,
             run: Run { terms, admission, model, cache: files.state(), ..run },
         };
         let supervisor = supervisor.get_cell();

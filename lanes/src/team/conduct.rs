@@ -18,7 +18,7 @@ use actors::talk::AnswerError;
 use facts::amounts::Allowance;
 use facts::closed::JournalClosed;
 use facts::delivery::{Delivery, FailureKind, NeedsWork, StagedFor};
-use facts::event::Event;
+use facts::event::{Event, StagedFile};
 use facts::lane_id::LaneId;
 use facts::signal::Acceptance;
 use facts::team::Other;
@@ -32,7 +32,7 @@ use super::bisect::{self, Bisect, BisectQuestion};
 use super::integration::{Integration, Merge, MergeVerdict};
 use super::merged::{LaneWorkDone, MergedLanes, merge_lanes};
 use super::result::{TeamStanding, delivery};
-use super::setup::TeamSetup;
+use super::setup::{Division, TeamSetup};
 use super::team_lanes::{Began, TeamLanes, share_budget};
 use super::{Team, TeamReport};
 
@@ -68,10 +68,11 @@ impl Conductor {
     async fn conduct(self) -> Result<TeamReport, Delivery> {
         let Some(plan) = self.plan().await? else { return Ok(TeamReport::Declined) };
         let ids: Vec<LaneId> = plan.lanes.iter().map(|lane| lane.id).collect();
-        // One share is left for the work after the lanes.
-        let parts = ids.len() as u64 + 1;
-        let budget = share_budget(&self.setup.run, &ids, parts).await?;
-        if budget.calls.is_some_and(|calls| calls < LEAST_CALLS) {
+        let in_parts = self.setup.in_parts().is_some();
+        // One share is left for the work after the lanes. A change in parts is all the work.
+        let shares = ids.len() as u64 + u64::from(!in_parts);
+        let budget = share_budget(&self.setup.run, &ids, shares).await?;
+        if !in_parts && budget.calls.is_some_and(|calls| calls < LEAST_CALLS) {
             for lane in ids {
                 self.setup.run.for_lane(lane).give_back();
             }
@@ -85,7 +86,10 @@ impl Conductor {
         let mut standing = TeamStanding::new(&lanes.plan, &lanes.reports);
         self.merge(&lanes, &mut standing).await?;
         lanes.settle_shares();
-        let end = self.deliver(&lanes, &mut standing).await?;
+        let mut end = self.deliver(&lanes, &mut standing).await?;
+        if in_parts && let Some(unwritten) = self.stage_parts(&lanes, &standing).await? {
+            end = Some(unwritten);
+        }
         let ended = standing.ended(&lanes.spent().await);
         let finished = Event::LanesFinished { lanes: ended.clone() };
         self.publisher().record(finished).await?;
@@ -95,12 +99,19 @@ impl Conductor {
 
     /// Returns the plan of lanes; `None` if the task is left to a single crew.
     async fn plan(&self) -> Result<Option<TeamPlan>, Delivery> {
-        let TeamSetup { run, brief, plan, .. } = &*self.setup;
-        if let Some(plan) = plan {
+        let TeamSetup { run, brief, division, .. } = &*self.setup;
+        let decided = match division {
+            Division::ToPlan => None,
+            Division::Lanes(plan) => Some(plan.clone()),
+            Division::Parts(begun) => {
+                TeamPlan::of_parts(begun.plan.more.as_deref().unwrap_or_default())
+            }
+        };
+        if let Some(plan) = decided {
             let lanes = plan.lanes.iter().map(LanePlan::planned).collect();
             let tolerances = Vec::new();
             self.publisher().publish(Event::LanesPlanned { lanes, tolerances }).await?;
-            return Ok(Some(plan.clone()));
+            return Ok(Some(plan));
         }
         let commands = CommandRunner { workspace: self.setup.workspace(), run: run.clone() };
         let planned = planner::plan_split(&commands, brief).await;
@@ -327,6 +338,35 @@ impl Conductor {
         Staged { id, purpose, title: title.into(), changes, repairs, put_aside, taken }
     }
 
+    /// Stages the parts of a change that were made, if the change is not part of the result.
+    async fn stage_parts(
+        &self,
+        lanes: &TeamLanes,
+        standing: &TeamStanding,
+    ) -> Result<Option<Delivery>, Delivery> {
+        let Some((lane, why)) = standing.not_in_result() else { return Ok(None) };
+        let files = match lanes.reports.get(&lane) {
+            Some(Ok(made)) => &made.files,
+            Some(Err(failed)) => &failed.files,
+            None => return Ok(None),
+        };
+        if files.is_empty() {
+            return Ok(None);
+        }
+        let patch = self.setup.run.fresh_id();
+        let staged = Staged {
+            id: None,
+            purpose: StagedFor::Change,
+            title: "the parts that were made, not verified".into(),
+            changes: files.iter().map(StagedFile::change).collect(),
+            repairs: Vec::new(),
+            put_aside: Vec::new(),
+            taken: Acceptance::RestStays,
+        };
+        self.publisher().publish(staged.event(&patch, None)).await?;
+        Ok(Some(staged_as(short_id(&patch), why)))
+    }
+
     /// Stages a change that is not written, for the user to look at and apply.
     async fn stage(
         &self,
@@ -352,11 +392,14 @@ fn staged_as(id: &str, delivery: Delivery) -> Delivery {
             let hint = format!("{hint}; the change is staged: `deepseek diff {id}`").into();
             Delivery::Denied { what, hint, card }
         }
+        Delivery::BudgetExhausted { limit, detail } => {
+            let detail = format!("{detail}; what was done is staged as {id}, not applied").into();
+            Delivery::BudgetExhausted { limit, detail }
+        }
         ended @ (Delivery::Delivered { .. }
         | Delivery::NoEditNeeded { .. }
         | Delivery::Cancelled
         | Delivery::Paused { .. }
-        | Delivery::BudgetExhausted { .. }
         | Delivery::Failed { .. }) => ended,
     }
 }

@@ -129,15 +129,17 @@ impl Integration {
         let old_tree = ask(verifier.try_before(passed, to_prove).await)?;
         verifier.cell().stop(None);
         self.publisher().publish(Event::VerifyCompleted { iteration, outcome }).await?;
-        Ok(self.judge(&report, checked.denied, old_tree))
+        // The only lane of a change in parts has verified the whole.
+        let by_lane = self.setup.in_parts().is_some() && standing.has_proven(merged.tree);
+        let is_proven = old_tree == OldTree::Fails || by_lane;
+        Ok(self.judge(&report, checked.denied, is_proven))
     }
 
-    fn judge(&self, report: &Report, denied: Option<Denied>, old_tree: OldTree) -> MergeVerdict {
+    fn judge(&self, report: &Report, denied: Option<Denied>, is_proven: bool) -> MergeVerdict {
         let needs_work = |why, detail: &str| Delivery::NeedsWork { why, detail: detail.into() };
         let unverifiable = |detail| MergeVerdict::Open(needs_work(NeedsWork::Unverifiable, detail));
         match report.outcome() {
             CheckOutcome::Passed | CheckOutcome::Flaky => {
-                let is_proven = old_tree == OldTree::Fails;
                 let verified = if is_proven { Verified::Proven } else { Verified::Passed };
                 MergeVerdict::Green(Delivery::Delivered { verified })
             }

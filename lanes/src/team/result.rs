@@ -8,7 +8,7 @@ use facts::amounts::Amount;
 use facts::delivery::{Delivery, NeedsWork, Verified};
 use facts::lane_id::LaneId;
 use facts::team::{EndedLane, LaneEnd, Other};
-use tree::RepoPath;
+use tree::{RepoPath, TreeId};
 
 use super::merged::LaneWorkDone;
 
@@ -70,6 +70,17 @@ impl TeamStanding {
         !made.files.is_empty() && !self.out.contains_key(&made.lane)
     }
 
+    /// Returns a lane that is not part of the result, and why.
+    pub(super) fn not_in_result(&self) -> Option<(LaneId, Delivery)> {
+        let (lane, end) = self.out.first_key_value()?;
+        let why = match end {
+            LaneEnd::Failed { why } => why.clone(),
+            LaneEnd::Conflicted { paths, with } => lanes_failed(conflict(paths, *with)),
+            LaneEnd::Merged | LaneEnd::Staged | LaneEnd::Empty => return None,
+        };
+        Some((*lane, why))
+    }
+
     /// Returns the lanes that are part of the result, in merge order.
     pub(super) fn order(&self) -> Vec<LaneId> {
         let lanes = self.plan.merge_order().into_iter().chain([LaneId::TOGETHER]);
@@ -111,6 +122,12 @@ impl TeamStanding {
         let passed =
             made.filter(|made| matches!(made.verified, Verified::Passed | Verified::Proven));
         passed.flat_map(|made| made.commands.iter().cloned()).collect()
+    }
+
+    /// Returns true if the checks of a lane that ended with exactly this tree had failed before.
+    pub(super) fn has_proven(&self, tree: TreeId) -> bool {
+        let mut made = self.made.values();
+        made.any(|made| made.tree == tree && made.verified == Verified::Proven)
     }
 
     /// Returns a short title for the result.
@@ -240,16 +257,18 @@ fn describe(lane: &EndedLane) -> String {
     let why = match end {
         LaneEnd::Merged | LaneEnd::Staged | LaneEnd::Empty => String::new(),
         LaneEnd::Failed { why } => reason(why),
-        LaneEnd::Conflicted { paths, with } => {
-            let paths: Vec<&str> = paths.iter().map(RepoPath::as_str).collect();
-            let with = match with {
-                Other::Lanes => "other lanes",
-                Other::User => "your own changes",
-            };
-            format!("it conflicts with {with} in {}", paths.join(", "))
-        }
+        LaneEnd::Conflicted { paths, with } => conflict(paths, *with),
     };
     format!("lane {id} ({title}): {why}")
+}
+
+fn conflict(paths: &[RepoPath], with: Other) -> String {
+    let paths: Vec<&str> = paths.iter().map(RepoPath::as_str).collect();
+    let with = match with {
+        Other::Lanes => "other lanes",
+        Other::User => "your own changes",
+    };
+    format!("it conflicts with {with} in {}", paths.join(", "))
 }
 
 /// Describes why something was not done.

@@ -9,8 +9,20 @@ use actors::talk::brief::Brief;
 use sandbox::Degree;
 use tree::{RepoPath, SeenAt, Snapshots};
 
+use crate::crew::PlanInParts;
 use crate::lane::lane_tree::WorktreeExtras;
 use crate::team::split::team_plan::TeamPlan;
+
+/// How a task is divided.
+#[derive(Debug, Clone)]
+pub enum Division {
+    /// The team plans lanes.
+    ToPlan,
+    /// Into these lanes.
+    Lanes(TeamPlan),
+    /// Into parts, which one lane makes one after the other.
+    Parts(Box<PlanInParts>),
+}
 
 /// What a team needs to start.
 #[derive(Clone)]
@@ -19,8 +31,8 @@ pub struct TeamSetup {
     pub run: Run,
     /// The task.
     pub brief: Brief,
-    /// The plan, if it is already decided.
-    pub plan: Option<TeamPlan>,
+    /// How the task is divided.
+    pub division: Division,
     /// The workspace, as seen by each part of the run.
     pub workspaces: Arc<dyn Workspaces>,
     /// Where trees are stored.
@@ -30,6 +42,14 @@ pub struct TeamSetup {
 }
 
 impl TeamSetup {
+    /// Returns the first plan of a change that is made in parts.
+    pub(super) fn in_parts(&self) -> Option<&PlanInParts> {
+        match &self.division {
+            Division::Parts(plan) => Some(plan),
+            Division::ToPlan | Division::Lanes(_) => None,
+        }
+    }
+
     /// Returns the workspace as seen by the team itself.
     pub(super) fn workspace(&self) -> Arc<dyn Workspace> {
         self.workspaces.of(self.run.scope())

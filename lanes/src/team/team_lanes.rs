@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::crew::PlanInParts;
 use crate::lane::lane_tree::{Territories, Territory};
 use crate::lane::{FailedAttempt, LaneAttempt, LaneReport, LaneSetup};
 use crate::team::split::team_plan::TeamPlan;
@@ -111,6 +112,8 @@ impl TeamLanes {
             &plan,
             &done,
         );
+        let begun = self.setup.in_parts().cloned().map(Box::new);
+        let text = if begun.is_some() { self.setup.brief.request.clone() } else { text };
         let work = self.at_work(lane, plan.title, self.budget);
         let base = self.base.tree;
         Ok(async move {
@@ -119,7 +122,7 @@ impl TeamLanes {
                     return work.give_up(missing).await;
                 }
                 match work.base(base, before).await? {
-                    Ok(base) => work.attempt(1, text, base).await,
+                    Ok(base) => work.attempt(1, (text, begun), base).await,
                     Err(why) => work.fail(0, why).await,
                 }
             };
@@ -144,7 +147,8 @@ impl TeamLanes {
             &[],
         );
         let text = brief::replanned(self.prompts(), &part, paths);
-        self.at_work(lane, plan.title.clone(), self.budget).attempt(attempt, text, so_far).await
+        let work = self.at_work(lane, plan.title.clone(), self.budget);
+        work.attempt(attempt, (text, None), so_far).await
     }
 
     /// Has a crew fix what fails only when lanes are merged.
@@ -159,7 +163,7 @@ impl TeamLanes {
         let text = brief::fix(self.prompts(), &self.setup.brief.request, lanes, *class, details);
         let budget = share_budget(&self.setup.run, &[LaneId::TOGETHER], 1).await?;
         let title = "bring the lanes together".to_owned();
-        self.at_work(LaneId::TOGETHER, title, budget).attempt(1, text, merged.tree).await
+        self.at_work(LaneId::TOGETHER, title, budget).attempt(1, (text, None), merged.tree).await
     }
 
     /// Returns the unused budget of the lanes, which have all ended.
@@ -238,9 +242,14 @@ impl AtWork {
     }
 
     /// Works through an attempt. If the lane dies, the others continue.
-    async fn attempt(&self, number: u32, request: String, base: TreeId) -> Ended {
+    async fn attempt(
+        &self,
+        number: u32,
+        (request, begun): (String, Option<Box<PlanInParts>>),
+        base: TreeId,
+    ) -> Ended {
         let ended = Arc::default();
-        let attempt = LaneAttempt { number, request, base, ended: Arc::clone(&ended) };
+        let attempt = LaneAttempt { number, request, begun, base, ended: Arc::clone(&ended) };
         let end = self.team.attempt(self.setup.clone(), attempt).await;
         // A lane that died after its end was recorded has ended that way.
         let end = match (end, ended.get()) {
@@ -270,7 +279,8 @@ impl AtWork {
         let worktree = self.setup.worktrees.join(&name).exists().then_some(name);
         let spent = self.setup.run.admission.spent().await.unwrap_or_default().known;
         let files = Vec::new();
-        let result = FailedAttempt { why: why.clone(), worktree: worktree.clone() };
+        let result =
+            FailedAttempt { why: why.clone(), worktree: worktree.clone(), files: files.clone() };
         let failed = Event::LaneFailed { attempt, why, files, worktree, spent };
         self.publisher().record(failed).await?;
         Ok(Err(result))

@@ -18,9 +18,9 @@ use facts::event::Event;
 use facts::scope::Scope;
 use facts::words::Role;
 use lanes::crew::cycle::Goal;
-use lanes::crew::{Crew, CrewSetup, call_failed};
+use lanes::crew::{Crew, CrewEnd, CrewSetup, PlanInParts, call_failed};
 use lanes::lane::worktrees::{self, Claim};
-use lanes::team::setup::TeamSetup;
+use lanes::team::setup::{Division, TeamSetup};
 use lanes::team::split::worth_splitting::worth_planning;
 use lanes::team::{Team, TeamReport};
 use missions::rlm::Rlm;
@@ -78,7 +78,8 @@ impl State {
                 self.start_team(myself, claimed, brief, of).await;
             }
             News::TeamDone(brief, report) => self.team_done(myself, brief, report).await,
-            News::CrewDone(Ok(report)) => self.end(myself, report.into()),
+            News::CrewDone(Ok(CrewEnd::Done(report))) => self.end(myself, (*report).into()),
+            News::CrewDone(Ok(CrewEnd::InParts(plan))) => self.start_parts(myself, plan).await,
             News::CrewDone(Err(_)) => {
                 self.end(myself, failed_request(FailureKind::Internal, "the crew died"));
             }
@@ -138,7 +139,7 @@ impl State {
         let Some(active) = self.active() else { return };
         let run = active.run.clone();
         let workspace = Arc::new(self.workspace(run.scope(), myself));
-        let setup = CrewSetup { brief, goal, workspace, run };
+        let setup = CrewSetup { brief, goal, workspace, run, begun: None };
         let spawned = Crew::spawn(setup, myself.get_cell()).await;
         let crew: Crew = match spawned {
             Ok(crew) => crew,
@@ -152,6 +153,21 @@ impl State {
                 std::mem::replace(&mut active.work, Work::Preparing).by_crew(crew.clone());
         }
         self.start_work(myself, async move { News::CrewDone(crew.work().await) });
+    }
+
+    /// Has a change made in parts, by a lane in a worktree.
+    async fn start_parts(&mut self, myself: &ActorRef<Msg>, plan: Box<PlanInParts>) {
+        let brief = self.last_brief.clone();
+        let Some(active) = self.active_mut() else { return };
+        // Otherwise the request is being stopped.
+        let Work::Crew(crew, claim) = &mut active.work else { return };
+        crew.cell().stop(None);
+        let claim = claim.take();
+        active.work = Work::Claiming;
+        match claim {
+            Some(claim) => self.start_team(myself, Ok(claim), brief, TeamFor::Parts(plan)).await,
+            None => self.claim(myself, brief, TeamFor::Parts(plan)),
+        }
     }
 
     /// Returns true if the current request may be split into lanes.
@@ -193,13 +209,14 @@ impl State {
                 return;
             }
         };
-        let plan = match &of {
-            TeamFor::Request => None,
-            TeamFor::Mission(plan, _) => Some(plan.clone()),
+        let division = match &of {
+            TeamFor::Request => Division::ToPlan,
+            TeamFor::Parts(plan) => Division::Parts(plan.clone()),
+            TeamFor::Mission(plan, _) => Division::Lanes(plan.clone()),
         };
         let setup = TeamSetup {
             brief: brief.clone(),
-            plan,
+            division,
             snapshots: snapshots(&self.places, &self.dir, run.config()),
             worktrees: claim.dir.clone(),
             workspaces: Arc::new(self.workspace(run.scope(), myself)),
@@ -215,7 +232,7 @@ impl State {
         let at_work = TeamAtWork { team: team.clone(), claim };
         let Some(active) = self.active_mut() else { return };
         match of {
-            TeamFor::Request => {
+            TeamFor::Request | TeamFor::Parts(_) => {
                 active.work = Work::Team(at_work);
                 self.start_work(myself, async move { News::TeamDone(brief, team.work().await) });
             }

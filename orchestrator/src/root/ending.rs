@@ -54,7 +54,7 @@ impl From<Delivery> for Ending {
 
 impl From<CrewReport> for Ending {
     fn from(report: CrewReport) -> Self {
-        let CrewReport { delivery, plan, failing, ways_back } = report;
+        let CrewReport { delivery, plan, failing, ways_back, checks: _ } = report;
         let failing = failing.into_iter().map(FailedCheck::from).collect();
         Self { plan, failing, ways_back, ..delivery.into() }
     }

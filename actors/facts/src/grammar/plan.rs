@@ -50,6 +50,9 @@ pub struct Plan {
     /// What may go wrong although every check passes.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub risks: Vec<String>,
+    /// What remains to be planned once this part of the change is made; `None` if the plan is all of it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub more: Option<String>,
     /// Why nothing needs to be edited, or nothing more; `None` if something does.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub no_edit: Option<String>,
@@ -194,11 +197,11 @@ impl Plan {
 }
 
 /// The rule that a line of no known kind breaks.
-const OTHER_LINE: &str = "only PLAN|, FILE|, DELETE|, MOVE|, MODE|, SHOW|, VERIFY|, ACCEPT|, ASSUME|, RISK|, NO_EDIT|true| and \
-    DONE| lines may stand in the plan";
+const OTHER_LINE: &str = "only PLAN|, FILE|, DELETE|, MOVE|, MODE|, SHOW|, VERIFY|, ACCEPT|, ASSUME|, RISK|, MORE|, \
+    NO_EDIT|true| and DONE| lines may stand in the plan";
 
 /// The lines whose text may go on in the next line.
-const TEXTS: [&str; 4] = ["PLAN", "ACCEPT", "ASSUME", "RISK"];
+const TEXTS: [&str; 5] = ["PLAN", "ACCEPT", "ASSUME", "RISK", "MORE"];
 
 #[derive(Default)]
 struct Reader {
@@ -211,6 +214,7 @@ struct Reader {
     accept: Vec<String>,
     assumptions: Vec<String>,
     risks: Vec<String>,
+    more: Vec<String>,
     no_edit: Option<String>,
     tolerances: Vec<Leniency>,
     /// The key of the line before.
@@ -237,6 +241,7 @@ impl Reader {
             "ACCEPT" => self.accept.push(text_of_line(rest, "ACCEPT|<criterion>")?),
             "ASSUME" => self.assumptions.push(text_of_line(rest, "ASSUME|<assumption>")?),
             "RISK" => self.risks.push(text_of_line(rest, "RISK|<risk>")?),
+            "MORE" => self.more.push(text_of_line(rest, "MORE|<what remains>")?),
             "VERIFY" => {
                 let command = text_of_line(rest, "VERIFY|<command>")?;
                 let parsed = CommandLine::parse(&command)
@@ -282,6 +287,7 @@ impl Reader {
             "ACCEPT" => &mut self.accept,
             "ASSUME" => &mut self.assumptions,
             "RISK" => &mut self.risks,
+            "MORE" => &mut self.more,
             _ => return false,
         };
         let last = texts.last_mut();
@@ -298,7 +304,8 @@ impl Reader {
             Some(_) => return Err("each file is declared once, with one intent".to_owned()),
             None if lines.is_empty() && self.files_at_large() == self.limits.max_files => {
                 return Err(format!(
-                    "a plan may declare at most {} without naming the lines that change",
+                    "a plan may declare at most {} without naming the lines that change: name them, \
+                     or plan a part and say with MORE|<what remains> what is planned after it",
                     counted(self.limits.max_files, "file")
                 ));
             }
@@ -313,6 +320,9 @@ impl Reader {
     }
 
     fn finish(self) -> Result<Plan, String> {
+        if self.no_edit.is_some() && !self.more.is_empty() {
+            return Err("NO_EDIT or DONE and MORE lines exclude each other".to_owned());
+        }
         match (&self.no_edit, self.files.is_empty() && self.operations.is_empty()) {
             (Some(_), false) => {
                 return Err(
@@ -332,9 +342,21 @@ impl Reader {
             (None, false) | (Some(_), true) => {}
         }
         let Self { steps, files, operations, mut show, verify, .. } = self;
-        let Self { accept, assumptions, risks, no_edit, .. } = self;
+        let Self { accept, assumptions, risks, more, no_edit, .. } = self;
         show.dedup();
-        Ok(Plan { steps, files, operations, show, verify, accept, assumptions, risks, no_edit })
+        let more = (!more.is_empty()).then(|| more.join("; "));
+        Ok(Plan {
+            steps,
+            files,
+            operations,
+            show,
+            verify,
+            accept,
+            assumptions,
+            risks,
+            more,
+            no_edit,
+        })
     }
 }
 
@@ -397,6 +419,9 @@ impl fmt::Display for Plan {
         }
         for risk in &self.risks {
             writeln!(f, "RISK|{risk}")?;
+        }
+        if let Some(more) = &self.more {
+            writeln!(f, "MORE|{more}")?;
         }
         if let Some(reason) = &self.no_edit {
             writeln!(f, "NO_EDIT|true|{reason}")?;

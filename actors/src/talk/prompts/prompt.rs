@@ -65,6 +65,12 @@ prompts! {
     PlanReport = "plan_report",
     /// Tells the Architect which files the Editor needs beyond its plan.
     PlanLacks = "plan_lacks",
+    /// Asks the Architect for the next part of a change.
+    PlanNextPart = "plan_next_part",
+    /// What the checks of a part found.
+    PartFails = "part_fails",
+    /// Tells the Editor what is planned after a part of a change.
+    DraftMore = "draft_more",
     /// A file that the plan lacks, and the reason it is needed.
     NeededFile = "needed_file",
     /// The diff that a plan produced, for the Architect.

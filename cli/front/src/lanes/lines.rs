@@ -64,7 +64,8 @@ impl LaneTable {
             }
             Event::PlanCreated { plan, .. } | Event::PlanRevised { plan, .. } => {
                 let files: Vec<&str> = plan.touched().map(RepoPath::as_str).collect();
-                vec![format!("plans to change {}", first_names(&files))]
+                let then = if plan.more.is_some() { ", then more" } else { "" };
+                vec![format!("plans to change {}{then}", first_names(&files))]
             }
             Event::PlanRefused { error } | Event::DraftRefused { error } => {
                 vec![format!("{} {}", refused("answer refused:"), first_line(&error.to_string()))]
@@ -147,9 +148,9 @@ fn ends(event: &Event, unknown: Amount, paint: Paint) -> Vec<String> {
 /// Formats the plan of a team, a line per lane.
 pub(crate) fn team_plan_lines(lanes: &[PlannedLane]) -> String {
     let mut text = String::new();
-    for PlannedLane { lane, title, owns, after, .. } in lanes {
-        let owns: Vec<&str> = owns.iter().map(String::as_str).collect();
-        write!(text, "  {lane} {} — {}", harmless(title), harmless(&owns.join(", "))).ok();
+    for PlannedLane { lane, title, goal, owns, after } in lanes {
+        let what = if owns.is_empty() { goal } else { &owns.join(", ") };
+        write!(text, "  {lane} {} — {}", harmless(title), harmless(what)).ok();
         if !after.is_empty() {
             let after: Vec<String> = after.iter().map(LaneId::to_string).collect();
             write!(text, " · after {}", after.join(", ")).ok();

@@ -224,5 +224,8 @@ pub(super) fn plan_text(plan: &Plan) -> String {
     for risk in &plan.risks {
         writeln!(text, "  risk: {}", harmless(risk)).ok();
     }
+    if let Some(more) = &plan.more {
+        writeln!(text, "  then, planned later: {}", harmless(more)).ok();
+    }
     text
 }

@@ -56,6 +56,7 @@ impl Cycle {
         self.in_tree = InTree::Checked(judgement);
         match (std::mem::replace(&mut self.after, AfterVerification::Change), standing) {
             (_, CheckStanding::Denied(delivery)) => Next::Finish(delivery),
+            (AfterVerification::Change, _) if self.plan.more => self.part_made(),
             (_, CheckStanding::Unverifiable(detail)) => unverifiable(detail),
             (AfterVerification::End { reason }, standing) => self.ended(standing, reason),
             (

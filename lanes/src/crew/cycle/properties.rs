@@ -86,7 +86,7 @@ fn some_result(cycle: &Cycle, truth: &mut Truth, choice: u8) -> Option<Input> {
     };
     truth.asks += u32::from(matches!(cycle.doing(), Next::Plan(_) | Next::Draft(_)));
     Some(match cycle.doing() {
-        Next::Finish(_) => return None,
+        Next::Finish(_) | Next::HandOver => return None,
         _ if kind == 0 => Input::Crashed,
         Next::Plan(_) if kind <= 4 => {
             Input::NothingToDo { reason: reason(), checks: plan_of("a", &some_checks()).checks }
@@ -96,6 +96,7 @@ fn some_result(cycle: &Cycle, truth: &mut Truth, choice: u8) -> Option<Input> {
             truth.last_plan = match kind {
                 7 => plan_of_operation("a", &some_checks()),
                 ..=11 => plan_of("a", &some_checks()),
+                12 => PlanTerms { more: true, ..plan_of("b", &some_checks()) },
                 _ => plan_of("b", &some_checks()),
             };
             Input::Planned(truth.last_plan.clone())
@@ -127,9 +128,9 @@ fn some_result(cycle: &Cycle, truth: &mut Truth, choice: u8) -> Option<Input> {
     })
 }
 
-/// The most model calls that a run can need: in each attempt the Architect and the Editor are asked once; besides, at no
-/// cost of an attempt, for files that a plan lacks, and once each about old failures and about what cannot run here.
-const MOST_ASKS: u32 = 2 * (BOUNDS.max_iterations + FREE_LACKS + 1 + 1);
+/// The most model calls that a run can need: in each attempt at a part the Architect and the Editor are asked once; besides,
+/// at no cost of an attempt, for files that a plan lacks, and once each about old failures and about what cannot run here.
+const MOST_ASKS: u32 = 2 * (BOUNDS.max_iterations * BOUNDS.max_parts + FREE_LACKS + 1 + 1);
 
 /// Returns choices for the steps of a run. Models are often stubborn, so few different ones recur.
 fn choices() -> impl Strategy<Value = Vec<u8>> {
@@ -161,6 +162,7 @@ proptest! {
         let Next::Finish(delivery) = cycle.doing() else { panic!("{:?}", cycle.doing()) };
         if matches!(delivery, Delivery::Delivered { .. }) {
             prop_assert!(truth.owed.is_empty(), "delivered while {:?} fail", truth.owed);
+            prop_assert!(!cycle.goes_on(), "delivered while parts remain");
             prop_assert!(cycle.in_tree != InTree::Unchecked, "delivered without a look at what is applied");
         }
     }

@@ -17,6 +17,8 @@ pub(super) const BOUNDS: Bounds = Bounds {
         similarity_threshold: 0.8,
         fingerprint_lines: 40,
     },
+    max_parts: 2,
+    in_worktree: true,
 };
 
 fn cycle() -> Cycle {
@@ -31,7 +33,7 @@ fn path(name: &str) -> RepoPath {
 pub(super) fn plan_of(file: &str, checks: &[&str]) -> PlanTerms {
     let files = vec![FileIntent { path: path(file), lines: Vec::new(), intent: "x".to_owned() }];
     let checks = checks.iter().map(|check| (*check).to_owned()).collect();
-    PlanTerms { files, operations: Vec::new(), checks }
+    PlanTerms { files, checks, ..PlanTerms::default() }
 }
 
 /// Returns a plan that the program carries out by itself, verified by these checks.
@@ -120,7 +122,12 @@ fn verified(cycle: &mut Cycle, input: Input) -> Next {
 fn why(effect: &Next) -> Option<NeedsWork> {
     match effect {
         Next::Finish(Delivery::NeedsWork { why, .. }) => Some(*why),
-        Next::Plan(_) | Next::Draft(_) | Next::Apply | Next::Verify | Next::Finish(_) => None,
+        Next::Plan(_)
+        | Next::Draft(_)
+        | Next::Apply
+        | Next::Verify
+        | Next::HandOver
+        | Next::Finish(_) => None,
     }
 }
 
@@ -177,7 +184,7 @@ fn the_run_ends_after_six_failures() {
                 verifications += 1;
                 cycle.step(fails(&["a"]))
             }
-            Next::Finish(delivery) => panic!("{delivery:?}"),
+            other @ (Next::HandOver | Next::Finish(_)) => panic!("{other:?}"),
         };
     }
     assert_eq!((verifications, why(&effect)), (6, Some(NeedsWork::IterationsUsedUp)));
@@ -470,4 +477,75 @@ fn a_second_plan_that_goes_round_in_circles_ends_the_run() {
     }
     cycle.step(planned());
     assert_eq!(why(&cycle.step(lacks("y"))), Some(NeedsWork::NoDraft));
+}
+
+/// Returns the first plan of a change in parts.
+fn a_part(file: &str, checks: &[&str]) -> Input {
+    Input::Planned(PlanTerms { more: true, ..plan_of(file, checks) })
+}
+
+#[test]
+fn a_plan_in_parts_is_handed_to_a_worktree() {
+    let mut cycle = Cycle::new(Goal::Deliver, Bounds { in_worktree: false, ..BOUNDS });
+    assert_eq!(cycle.step(a_part("a", &["t"])), Next::HandOver);
+    let mut cycle = Cycle::new(Goal::PlanOnly, Bounds { in_worktree: false, ..BOUNDS });
+    assert_eq!(cycle.step(a_part("a", &["t"])), delivered(Verified::NotNeeded));
+}
+
+#[test]
+fn what_the_checks_say_counts_after_the_last_part() {
+    let mut cycle = cycle();
+    assert_eq!(cycle.step(a_part("a", &["t"])), Next::Draft(DraftReason::NewPlan));
+    assert_eq!(cycle.checks(), ["t"]);
+    assert_eq!(verified(&mut cycle, fails(&["a"])), Next::Plan(PlanReason::NextPart));
+    assert_eq!((cycle.part(), cycle.iteration()), (2, 2));
+    let last = Input::Planned(plan_of("b", &["u"]));
+    assert_eq!(cycle.step(last), Next::Draft(DraftReason::NewPlan), "nothing is checked before");
+    assert_eq!(cycle.checks(), ["t", "u"], "all parts are checked");
+    let both = |outcome| judged(vec![check("t", outcome, &[]), check("u", outcome, &[])]);
+    let end = verified(&mut cycle, Input::Verified(both(CheckOutcome::Passed)));
+    assert_eq!(end, delivered(Verified::Passed));
+}
+
+#[test]
+fn each_part_has_all_its_attempts() {
+    let mut cycle = cycle();
+    let refusals = |cycle: &mut Cycle| {
+        (0..5).for_each(|_| drop(cycle.step(Input::Crashed)));
+        assert_eq!(why(cycle.doing()), None);
+    };
+    refusals(&mut cycle);
+    cycle.step(a_part("a", &["t"]));
+    verified(&mut cycle, fails(&["a"]));
+    refusals(&mut cycle);
+    assert_eq!(why(&cycle.step(Input::Crashed)), Some(NeedsWork::Crashed));
+}
+
+#[test]
+fn there_are_only_so_many_parts_and_each_changes_something() {
+    let mut cycle = cycle();
+    cycle.step(a_part("a", &["t"]));
+    verified(&mut cycle, fails(&["a"]));
+    let end = cycle.step(a_part("b", &["t"]));
+    assert_eq!(why(&end), Some(NeedsWork::NoPlan), "two parts are allowed");
+
+    let mut empty = Cycle::new(Goal::Deliver, Bounds { max_parts: 3, ..BOUNDS });
+    empty.step(a_part("a", &["t"]));
+    verified(&mut empty, fails(&["a"]));
+    empty.step(a_part("b", &["t"]));
+    let end = empty.step(Input::NothingMore { reason: "it is there".to_owned() });
+    assert_eq!(why(&end), Some(NeedsWork::NoDraft));
+}
+
+#[test]
+fn an_architect_that_finds_nothing_more_to_do_has_made_the_last_part() {
+    let mut cycle = cycle();
+    cycle.step(a_part("a", &["t"]));
+    verified(&mut cycle, checks(CheckOutcome::Passed, &[]));
+    assert_eq!(cycle.step(nothing_to_do(&[])), delivered(Verified::Passed));
+
+    let mut red = Cycle::new(Goal::Deliver, BOUNDS);
+    red.step(a_part("a", &["t"]));
+    verified(&mut red, fails(&["a"]));
+    assert_eq!(red.step(nothing_to_do(&[])), Next::Plan(PlanReason::StillFails));
 }

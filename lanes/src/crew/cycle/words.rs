@@ -25,6 +25,10 @@ pub struct Bounds {
     pub max_iterations: u32,
     /// When failures count as the same.
     pub classifier: FailureClassifier,
+    /// Parts that a change may be made in.
+    pub max_parts: u32,
+    /// True if the tree is a worktree, where the parts of a change can be made one after the other.
+    pub in_worktree: bool,
 }
 
 /// What a plan says about the course of the loop.
@@ -36,6 +40,8 @@ pub struct PlanTerms {
     pub operations: Vec<PlannedOperation>,
     /// The checks that it names, or those derived from the project.
     pub checks: Vec<String>,
+    /// True if it is a part of the change, and more is planned after it.
+    pub more: bool,
 }
 
 /// The result of a step.
@@ -97,6 +103,8 @@ pub enum Next {
     Apply,
     /// Run the checks.
     Verify,
+    /// Have a crew in a worktree go on with the plan, since it is the first of several parts.
+    HandOver,
     /// End the run.
     Finish(Delivery),
 }
@@ -118,6 +126,8 @@ pub enum PlanReason {
     CannotRun,
     /// The user refused and gave a reason.
     Objected,
+    /// A part of the change is made, and more remains.
+    NextPart,
 }
 
 /// Why the Editor is asked.

@@ -175,8 +175,22 @@ fn the_thirteenth_file_is_one_too_many() {
     let error = rule(&format!("PLAN|a\n{}", files.join("\n")));
     assert_eq!(
         error,
-        "line 15: `FILE|f12|x`: a plan may declare at most 12 files without naming the lines that change"
+        "line 15: `FILE|f12|x`: a plan may declare at most 12 files without naming the lines that change: name them, or plan a \
+         part and say with MORE|<what remains> what is planned after it"
     );
+}
+
+#[test]
+fn a_part_of_a_change_says_what_remains() {
+    let of =
+        |more: &str| format!("ARCHITECT_PLAN_V1\nPLAN|a\nFILE|x|b\n{more}\nARCHITECT_PLAN_END");
+    let more = |lines: &str| parse(&of(lines)).unwrap().0.more;
+    assert_eq!(more("RISK|none"), None);
+    assert_eq!(more("MORE|the tests").as_deref(), Some("the tests"));
+    assert_eq!(more("MORE|the tests\nMORE|the docs").as_deref(), Some("the tests; the docs"));
+    assert_eq!(more("MORE|the tests\nof b").as_deref(), Some("the tests of b"));
+    assert!(rule("PLAN|a\nFILE|x|b\nMORE|").contains("MORE|<what remains>"));
+    assert!(rule("NO_EDIT|true|done\nMORE|the tests").contains("exclude each other"));
 }
 
 #[test]
@@ -220,7 +234,7 @@ proptest! {
             .collect();
         let show = names.iter().zip(&lines).map(|(name, lines)| Look::Context { path: RepoPath::parse(name).unwrap(), lines: Some(*lines) });
         let operations = names.iter().map(|name| PlannedOperation { operation: FileOperation::Delete { path: RepoPath::parse(name).unwrap() }, why: "a | b".into() }).collect();
-        let plan = Plan { steps, files, operations, show: show.collect(), verify: vec!["a b".into()], assumptions: vec!["it | is so".into()], risks: vec!["none".into()], ..Plan::default() };
+        let plan = Plan { steps, files, operations, show: show.collect(), verify: vec!["a b".into()], assumptions: vec!["it | is so".into()], risks: vec!["none".into()], more: Some("the | rest".into()), ..Plan::default() };
         prop_assert_eq!(parse(&plan.to_string()).unwrap().0, plan);
     }
 
