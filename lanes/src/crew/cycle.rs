@@ -203,7 +203,7 @@ impl Cycle {
         if follows_change && self.has_other_checks() {
             let ends = match asked {
                 PlanReason::Failed(_) | PlanReason::OldFailures | PlanReason::StillFails => {
-                    wants_the_same
+                    wants_the_same && !self.plan.more
                 }
                 // More is wanted than what is applied.
                 PlanReason::First
@@ -356,6 +356,7 @@ impl Cycle {
         let judgement = match &self.in_tree {
             InTree::Nothing => return self.refused(DraftReason::Unreadable),
             InTree::Unchecked => return self.verify(AfterVerification::Change),
+            InTree::Checked(_) if self.plan.more => return self.part_made(),
             InTree::Checked(judgement) => judgement,
         };
         let may_be_told = judgement.is_all_old() && self.old != OldFailures::ShownToArchitect;
