@@ -70,6 +70,8 @@ pub struct CrewSetup {
     pub workspace: Arc<dyn Workspace>,
     /// The run that the crew belongs to.
     pub run: Run,
+    /// True if the request may be a question.
+    pub may_be_question: bool,
     /// The plan to go on with, if another crew made it.
     pub begun: Option<Box<PlanInParts>>,
 }
@@ -90,6 +92,8 @@ pub enum CrewEnd {
     Done(Box<CrewReport>),
     /// The change is to be made in parts, for which a crew needs a worktree.
     InParts(Box<PlanInParts>),
+    /// The request is a question, which is left to others, with the Architect's dialogue.
+    Question(Box<Dialogue>),
 }
 
 impl CrewSetup {
@@ -299,6 +303,10 @@ impl State {
             Next::Apply => self.start_apply(myself).await?,
             Next::Verify => self.start_verify(myself),
             Next::HandOver => self.hand_over(),
+            Next::Question => {
+                let dialogue = self.dialogue_of(AgentRole::Architect);
+                self.end(CrewEnd::Question(Box::new(dialogue)));
+            }
             Next::Finish(delivery) => self.finish(delivery),
         }
         Ok(())

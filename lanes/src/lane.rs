@@ -264,6 +264,7 @@ impl LaneSetup {
             goal: Goal::Deliver,
             workspace: Arc::clone(tree) as Arc<dyn Workspace>,
             run: self.run.clone(),
+            may_be_question: false,
             begun: attempt.begun.clone(),
         };
         let died = || {
@@ -274,8 +275,8 @@ impl LaneSetup {
         let report = tokio::select! {
             end = crew.work() => match end {
                 Ok(CrewEnd::Done(report)) => *report,
-                // A crew in a worktree needs no other.
-                Ok(CrewEnd::InParts(_)) | Err(_) => died(),
+                // A crew in a worktree needs no other, and its task is no question.
+                Ok(CrewEnd::InParts(_) | CrewEnd::Question(_)) | Err(_) => died(),
             },
             // The lane ended here in the recorded run.
             delivery = ended_before(self.publisher()) => CrewReport { delivery, ..died() },

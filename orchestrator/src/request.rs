@@ -8,6 +8,7 @@ pub(crate) mod evidence;
 pub(crate) mod gathering;
 pub(crate) mod images;
 pub mod intent;
+pub(crate) mod question_form;
 pub(crate) mod review;
 pub(crate) mod router;
 pub(crate) mod routing;
@@ -24,7 +25,7 @@ use crate::request::intent::RequestIntent;
 pub struct Request {
     /// The user's words.
     pub text: String,
-    /// How to treat it; decided by a model if `None`.
+    /// How to treat it; decided by its form and the Architect if `None`.
     pub intent: Option<RequestIntent>,
     /// The user's answer to the card of an earlier mission.
     pub card: Option<AnsweredCard>,

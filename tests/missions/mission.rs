@@ -78,15 +78,14 @@ pub(crate) fn hash(world: &World) -> String {
 
 #[test]
 fn every_model_thinks_at_every_stage_if_the_user_wants_it() {
-    let intent = ScriptedReply::text("ANSWER").to("intent");
     let answer = ScriptedReply::text("Nobody.").to("analysis");
     let plan = planned(card("greet.txt", "sh check.sh"));
-    let world = world(plan.into_iter().chain([intent, answer]).collect());
+    let world = world(plan.into_iter().chain([answer]).collect());
     mission(&world, &["--thinking", "on"]);
-    world.message("Who is greeted").args(["--thinking", "on"]).run();
+    world.message("Who is greeted?").args(["--thinking", "on"]).run();
     let requests = world.provider.requests();
     let roles = world.provider.roles();
-    assert!(["child", "researcher", "intent", "analysis"].iter().all(|it| roles.contains(it)));
+    assert!(["child", "researcher", "analysis"].iter().all(|it| roles.contains(it)));
     for seen in requests {
         let role = seen.request.header("x-agent-role").unwrap_or_default().to_owned();
         assert_eq!(seen.request.json["thinking"]["type"], "enabled", "{role}");

@@ -256,9 +256,7 @@ fn a_later_turn_knows_the_last_failure_in_the_same_and_in_another_process() {
     assert!(prompt.contains(failed) && prompt.contains("it says hello sun"), "{prompt}");
     assert!(!prompt.contains("it says hello moon"), "{prompt}");
 
-    let intents = ["EDIT", "ANSWER"].map(|word| reply("intent", word)).to_vec();
-    let together = World::greeting([vec![intents], turns().to_vec()].concat().concat());
-    let together = together.configure(most);
+    let together = World::greeting(turns().concat()).configure(most);
     let mut terminal = Terminal::start(&mut together.deepseek(["--plain", "--approval", "auto"]));
     for (turn, said) in ["Fix the greeting", "Why?"].iter().enumerate() {
         terminal.until("›", turn + 1);
@@ -279,12 +277,11 @@ fn a_turn_gets_the_same_prompt_in_the_same_and_in_another_process() {
     assert_eq!(apart.asks("How many?").code, Some(0));
     let edit = ["-c", "--force-execute", "-p", "Fix the greeting", "--approval", "auto"];
     assert_eq!(apart.deepseek(edit).run().code, Some(0));
-    assert_eq!(apart.deepseek(["-c", "ask", "And now?"]).run().code, Some(0));
+    assert_eq!(apart.deepseek(["-c", "ask", "What now?"]).run().code, Some(0));
 
-    let intents = ["ANSWER", "EDIT", "ANSWER"].map(|word| reply("intent", word)).to_vec();
-    let together = World::greeting([intents, turns().concat()].concat());
+    let together = World::greeting(turns().concat());
     let mut terminal = Terminal::start(&mut together.deepseek(["--plain", "--approval", "auto"]));
-    for (turn, said) in ["How many?", "Fix the greeting", "And now?"].iter().enumerate() {
+    for (turn, said) in ["How many?", "Fix the greeting", "What now?"].iter().enumerate() {
         terminal.until("›", turn + 1);
         terminal.types(&format!("{said}\r"));
         terminal.until(["Two.", "delivered", "One."][turn], 1);
@@ -306,12 +303,13 @@ fn the_intent_is_not_decided_by_verbs_or_question_marks() {
         "receipt() crashes when it is empty, could you fix it?",
         "now also show that number, as we said",
     ] {
-        let world = World::greeting([vec![reply("intent", "EDIT")], greeting_fix()].concat());
+        let world = World::greeting(greeting_fix());
         let run = world.message(message).run();
         assert_eq!(run.ending(), "0 delivered/proven", "{message}: {}", run.stderr);
-        assert_eq!(world.provider.roles(), "intent architect editor", "{message}");
+        assert_eq!(world.provider.roles(), "architect editor", "{message}");
     }
-    let world = World::greeting(vec![reply("intent", "ANSWER"), reply("analysis", "Red.")]);
+    let asks = reply("architect", "QUESTION|which colour to fix");
+    let world = World::greeting(vec![asks, reply("analysis", "Red.")]);
     let run = world.deepseek(["-p", "Fix which colour?"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(run.stderr.contains("taken for a question"), "{}", run.stderr);
@@ -423,25 +421,4 @@ fn a_command_in_a_conversation_is_about_its_own_session() {
     assert!(!terminal.shown().contains("What is elsewhere?"), "{}", terminal.shown());
     terminal.types("\x04");
     terminal.end();
-}
-
-#[test]
-fn a_request_about_which_no_model_can_be_asked_is_not_taken_for_a_question() {
-    let refused = ScriptedReply::of(Behaviour::Http401).to("intent");
-    let world = World::greeting(vec![refused, reply("analysis", "An answer.")]);
-    let run = world.message("fix the tests please").run();
-    assert_eq!(run.code, Some(5), "{}", run.stderr);
-    assert_eq!(world.provider.roles(), "intent");
-    let why = "error: it could not be asked whether this is an edit or a question: the provider";
-    assert!(run.stderr.contains(why), "{}", run.stderr);
-
-    let world = World::greeting(vec![reply("analysis", "An answer.")]);
-    let run = world.message("fix the tests").args(["--budget-usd", "0.0000001"]).run();
-    assert_eq!(run.code, Some(4), "{}", run.stderr);
-    assert!(!run.stderr.contains("taken for a question"), "{}", run.stderr);
-    assert_eq!(world.provider.roles(), "");
-
-    let unclear = World::greeting(vec![reply("intent", "hm"), reply("analysis", "An answer.")]);
-    let run = unclear.deepseek(["-p", "fix the tests"]).run();
-    assert!(run.stderr.contains("no model said whether this is an edit"), "{}", run.stderr);
 }

@@ -10,10 +10,7 @@ use mock::{Behaviour, Replies, ScriptedReply};
 
 use super::networks::tunnel;
 use crate::missions::mission::{GOAL, planned};
-use crate::support::{
-    Project, Provider, Run, Terminal, World, architect, diff, editor, greeting_fix, plan,
-    plan_verified_by,
-};
+use crate::support::{Project, Provider, Run, World, greeting_fix, plan_verified_by};
 
 /// Nothing listens there.
 const NOWHERE: &str = "http://127.0.0.1:9";
@@ -221,24 +218,5 @@ fn lanes_wait_for_a_network_and_then_pause() {
     let run = world.deepseek(["run"]).run();
     assert_eq!(run.code, Some(0), "{}{}", run.stdout, run.stderr);
     assert_eq!(world.project.changed(), ["a.txt", "b.txt"]);
-    replays(&world);
-}
-
-#[test]
-fn a_user_is_asked_what_a_request_is_if_no_model_can_be() {
-    let refused = || ScriptedReply::of(Behaviour::Http503).to("intent").forever();
-    let fix = [architect(plan(&["greet.txt"])), editor(diff("greet.txt", "hello", "hello world"))];
-    let world = World::greeting([vec![refused()], fix.to_vec()].concat());
-    let request = ["-p", "the greeting is wrong", "--approval", "auto"];
-    let run = world.deepseek(request).run();
-    assert_eq!(run.code, Some(5), "{}", run.stderr);
-    let undecided = "it could not be asked whether this is an edit or a question";
-    assert!(run.stderr.contains(&format!("error: {undecided}: the provider is overloaded")));
-    let mut terminal = Terminal::start(&mut world.deepseek(request));
-    terminal.until("Is it an edit?", 1);
-    terminal.until("Your answer", 1);
-    terminal.types("yes\n");
-    assert_eq!(terminal.end(), Some(0));
-    assert_eq!(world.project.read("greet.txt"), "hello world\n");
     replays(&world);
 }

@@ -6,6 +6,7 @@ use std::fs;
 use mock::ScriptedReply;
 use serde_json::Value;
 
+use crate::sessions::resume::resumes_after_kills;
 use crate::support::{Project, Provider, Run, World, architect, diff, editor, greeting_fix, plan};
 
 /// A run with everything: an unreadable plan, a read, a refused patch, a failed check, a new plan.
@@ -271,39 +272,75 @@ fn files_are_recognized_in_a_request_that_looks_like_git_status() {
 }
 
 #[test]
-fn a_greeting_is_answered_and_changes_nothing() {
-    let answers = ["ANSWER", "Hello!"].into_iter().zip(["intent", "analysis"]);
-    let answers: Vec<ScriptedReply> =
-        answers.map(|(text, role)| ScriptedReply::text(text).to(role)).collect();
-    let world = World::greeting(answers);
-    let run = world.message("hello").run();
-    assert_eq!(run.ending(), "0 delivered/not_needed", "{}", run.stderr);
-    assert_eq!(world.provider.roles(), "intent analysis");
-    assert!(world.project.changed().is_empty());
-}
-
-#[test]
-fn an_unclear_message_costs_one_intent_call() {
-    let answers = |word: &str| {
+fn a_message_that_is_no_question_by_its_form_costs_no_call_to_find_out() {
+    let answers = |first: ScriptedReply| {
         vec![
-            ScriptedReply::text(word).to("intent"),
+            first,
             ScriptedReply::text("It is red.").to("analysis"),
-            architect(plan(&["greet.txt"])),
             editor(diff("greet.txt", "hello", "hello world")),
         ]
     };
-    for (word, roles) in [
-        ("EDIT", "intent architect editor"),
-        ("ANSWER", "intent analysis"),
-        ("hm", "intent analysis"),
+    let question = || architect("QUESTION|whether the build is broken");
+    for (first, message, roles, intents) in [
+        (architect(plan(&["greet.txt"])), "the build is broken", "architect editor", "edit"),
+        (question(), "the build is broken", "architect analysis", "edit answer"),
+        (question(), "hello", "architect analysis", "edit answer"),
+        (question(), "Is the build broken?", "analysis", "answer"),
     ] {
-        let world = World::greeting(answers(word));
-        let run = world.message("the build is broken").run();
-        assert_eq!(run.code, Some(0), "{}", run.stderr);
-        assert_eq!(world.provider.roles(), roles);
-        assert_eq!(
-            run.one("IntentDecided")["intent"],
-            if word == "EDIT" { "edit" } else { "answer" }
-        );
+        let world = World::greeting(answers(first));
+        let run = world.message(message).run();
+        assert_eq!(run.code, Some(0), "{message}: {}", run.stderr);
+        assert_eq!(world.provider.roles(), roles, "{message}");
+        let decided = run.all("IntentDecided");
+        let decided: Vec<_> = decided.iter().map(|it| it["intent"].as_str().unwrap()).collect();
+        assert_eq!(decided.join(" "), intents, "{message}");
+        if intents.ends_with("answer") {
+            assert_eq!(run.ending(), "0 delivered/not_needed", "{message}");
+            assert!(world.project.changed().is_empty(), "{message}");
+        }
+        let replayed = world.deepseek(["replay", "latest"]).run();
+        assert_eq!(replayed.code, Some(0), "{message}: {}", replayed.stderr);
     }
+}
+
+#[test]
+fn a_question_that_the_architect_finds_is_answered_in_its_dialogue() {
+    let look = ScriptedReply::text("NEED_CONTEXT|greet.txt").to("analysis");
+    let answers = vec![architect("Well:\n**QUESTION|what it says**"), look];
+    let answer = ScriptedReply::text("It says hello.").to("analysis");
+    let world = World::greeting([answers, vec![answer]].concat());
+    let run = world.message("tell me what greet.txt says").run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stdout.contains("It says hello."), "{}", run.stdout);
+    let asked = &world.provider.requests()[1].request.json["messages"];
+    assert_eq!(asked[1], world.provider.requests()[0].request.json["messages"][1]);
+    assert!(asked[2]["content"].to_string().contains("QUESTION|"), "{asked}");
+    let replayed = world.deepseek(["replay", "latest"]).run();
+    assert_eq!(replayed.code, Some(0), "{}", replayed.stderr);
+}
+
+#[test]
+fn what_was_asked_for_as_an_edit_is_no_question() {
+    let replies = vec![architect("QUESTION|what to do"), architect(plan(&["greet.txt"]))];
+    let fix = editor(diff("greet.txt", "hello", "hello world"));
+    let world = World::greeting([replies, vec![fix]].concat());
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
+    assert_eq!(world.provider.roles(), "architect architect editor");
+}
+
+#[test]
+fn a_question_killed_anywhere_is_resumed() {
+    let answers = || {
+        let question = architect("QUESTION|what it says").forever();
+        vec![question, ScriptedReply::text("It says hello.").to("analysis").forever()]
+    };
+    let kills = resumes_after_kills(
+        3,
+        &["-p", "tell me what it says"],
+        0,
+        || World::greeting(answers()),
+        |world, step| assert!(world.project.changed().is_empty(), "step {step}"),
+    );
+    assert!(kills > 2, "{kills}");
 }

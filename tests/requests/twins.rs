@@ -83,10 +83,6 @@ fn shop(path: &str, wanted: &str) -> Project {
     ])
 }
 
-fn intent(word: &str) -> ScriptedReply {
-    ScriptedReply::text(word).to("intent")
-}
-
 /// Returns a diff that replaces one line of a file.
 fn diff_of(project: &Project, path: &str, old: &str, new: &str) -> String {
     replaced(path, &project.read(path), old, new)
@@ -203,10 +199,8 @@ fn a_second_turn() -> Twin {
     Twin {
         name: "a second turn, as we said",
         replies: vec![
-            intent("EDIT"),
             architect(plan(&["shop/cart.py"])),
             editor(first),
-            intent("EDIT"),
             architect(plan_verified_by(&["shop/receipt.py"], &["grep -q count shop/receipt.py"])),
             editor(second),
         ],
@@ -215,7 +209,7 @@ fn a_second_turn() -> Twin {
             "Give the cart a method that counts its lines",
             "now also show that number on the receipt, as we said",
         ],
-        asked: "intent architect editor intent architect editor",
+        asked: "architect editor architect editor",
         ends: "0 delivered/proven",
     }
 }
@@ -226,10 +220,10 @@ fn a_wish(name: &'static str, wish: &'static str) -> Twin {
     let change = "--- a/shop/receipt.py\n+++ b/shop/receipt.py\n@@ -1,2 +1,2 @@\n def receipt(cart):\n-    return f\"Total: {cart.total()}\"\n+    return f\"Total: {cart.total()} EUR\"\n";
     Twin {
         name,
-        replies: vec![intent("EDIT"), architect(plan(&["shop/receipt.py"])), editor(change)],
+        replies: vec![architect(plan(&["shop/receipt.py"])), editor(change)],
         project,
         turns: vec![wish],
-        asked: "intent architect editor",
+        asked: "architect editor",
         ends: "0 delivered/proven",
     }
 }
@@ -251,9 +245,7 @@ fn play(twin: Twin) -> BTreeMap<String, u64> {
     let world = World::of(project, Provider::with(replies, options))
         .configure("[policy]\nallow_commands = [\"sh check.sh\", \"grep**\"]\n");
     for (at, turn) in turns.iter().enumerate() {
-        let mut run =
-            if asked.starts_with("intent") { world.message(turn) } else { world.request(turn) };
-        let run = run.args(if at > 0 { vec!["-c"] } else { vec![] }).run();
+        let run = world.message(turn).args(if at > 0 { vec!["-c"] } else { vec![] }).run();
         assert_eq!(run.ending(), ends, "{name}: {}", run.stderr);
     }
     assert_eq!(world.provider.roles(), asked, "{name}");

@@ -45,11 +45,10 @@ fn assert_interrupts(world: &World, request: &str, seen: impl Fn(&World) -> bool
 
 #[test]
 fn ctrl_c_ends_a_model_call() {
-    let calls: [(&str, Vec<ScriptedReply>); 4] = [
+    let calls: [(&str, Vec<ScriptedReply>); 3] = [
         ("Fix the greeting", vec![no_answer().to("architect")]),
         ("Fix the greeting", vec![architect(plan(&["greet.txt"])), no_answer().to("editor")]),
         ("What is this?", vec![no_answer().to("analysis")]),
-        ("the build is broken", vec![no_answer().to("intent")]),
     ];
     for (request, replies) in calls {
         let count = replies.len();
@@ -149,9 +148,8 @@ fn a_journal_cut_short_by_a_power_cut_can_be_read() {
 #[test]
 fn an_idle_conversation_holds_no_lock_and_ends_on_a_signal() {
     for signal in [Signal::TERM, Signal::HUP, Signal::QUIT] {
-        let answers = [("EDIT", "intent"), ("ANSWER", "intent"), ("ANALYSIS", "analysis")];
-        let answers = answers.map(|(text, role)| ScriptedReply::text(text).to(role));
-        let world = World::greeting([greeting_fix(), answers.to_vec()].concat());
+        let answer = ScriptedReply::text("ANALYSIS").to("analysis");
+        let world = World::greeting([greeting_fix(), vec![answer]].concat());
         let mut terminal =
             Terminal::start(&mut world.deepseek(["--plain", "--approval", "suggest"]));
         terminal.until("›", 1);

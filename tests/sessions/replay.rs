@@ -80,7 +80,6 @@ pub(crate) const SESSIONS: [(&str, Made); 13] = [
     ("talk", || {
         let world = World::greeting(vec![
             ScriptedReply::text("A greeting.").to("analysis"),
-            ScriptedReply::text("EDIT").to("intent"),
             architect(plan(&["greet.txt"])),
             editor(diff("greet.txt", "hello", "hello world")),
             ScriptedReply::text("It says hello world.").to("analysis"),

@@ -47,7 +47,7 @@ pub use self::image::{ImageRead, NamedImage};
 /// The version of request bodies, recorded prompts, and verdicts. Raise it for a change that gives a recorded run
 /// another request body or verdict: a replay reuses those of older formats without comparing them. Rewording a prompt
 /// is not such a change.
-pub const FORMAT: u32 = 14;
+pub const FORMAT: u32 = 15;
 
 /// The format of journals that do not name one.
 const fn first_format() -> u32 {

@@ -54,7 +54,10 @@ pub struct PlanAsk {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlanWhy {
     /// There is no plan yet.
-    First,
+    First {
+        /// True if the request may be a question, which is answered elsewhere.
+        may_be_question: bool,
+    },
     /// There was a plan, and it failed.
     Failed {
         /// The kind of failure.
@@ -123,6 +126,9 @@ pub enum ArchitectError {
     /// The plan is to change a file that cannot be edited; no other answer can help.
     #[error(transparent)]
     Uneditable(#[from] Uneditable),
+    /// The request is a question, and nothing is to be changed.
+    #[error("the request is a question")]
+    Question,
     /// The actor gave no answer.
     #[error(transparent)]
     Unanswered(#[from] Unanswered),
@@ -219,8 +225,9 @@ impl ArchitectSetup {
             looks: self.bounds().max_look_rounds,
             since: None,
         };
-        let planning = Planning { setup: self, may_end: ask.may_end };
-        Ok(talk.ask(dialogue, &planning).await??)
+        let may_be_question = matches!(ask.why, PlanWhy::First { may_be_question: true });
+        let planning = Planning { setup: self, may_end: ask.may_end, may_be_question };
+        talk.ask(dialogue, &planning).await?
     }
 }
 
@@ -228,13 +235,14 @@ impl ArchitectSetup {
 struct Planning<'a> {
     setup: &'a ArchitectSetup,
     may_end: MayEnd,
+    may_be_question: bool,
 }
 
 impl Grammar for Planning<'_> {
-    type Answer = Result<Planned, Uneditable>;
+    type Answer = Result<Planned, ArchitectError>;
 
     fn is_formed(&self, answer: &str) -> bool {
-        Plan::is_formed(answer)
+        Plan::is_formed(answer) || self.is_question(answer)
     }
 
     /// Parses a plan, and checks that the files it declares can be edited.
@@ -242,6 +250,9 @@ impl Grammar for Planning<'_> {
         &self,
         answer: &str,
     ) -> Result<Result<Self::Answer, ContractError>, JournalClosed> {
+        if self.is_question(answer) {
+            return Ok(Ok(Err(ArchitectError::Question)));
+        }
         let (setup, bounds) = (self.setup, self.setup.bounds());
         let limits = PlanLimits {
             max_files: bounds.max_files_per_iteration,
@@ -279,7 +290,8 @@ impl Grammar for Planning<'_> {
             match unfit(entry) {
                 Some(Unfit::Path(why)) => return Ok(Err(uneditable(answer, file, &why))),
                 Some(Unfit::Content(why)) => {
-                    return Ok(Ok(Err(Uneditable { path: file.path.clone(), why })));
+                    let uneditable = Uneditable { path: file.path.clone(), why };
+                    return Ok(Ok(Err(uneditable.into())));
                 }
                 None => {}
             }
@@ -351,6 +363,10 @@ impl ArchitectSetup {
 }
 
 impl Planning<'_> {
+    fn is_question(&self, answer: &str) -> bool {
+        self.may_be_question && Plan::is_question(answer)
+    }
+
     /// Returns the error of the first operation that cannot be carried out, and of a FILE line with a path that one of
     /// them leaves.
     async fn refused_operation(
@@ -449,7 +465,13 @@ fn unfit(entry: Result<Entry, TreeError>) -> Option<Unfit> {
 
 fn question(prompts: &Prompts, why: &PlanWhy) -> String {
     match why {
-        PlanWhy::First => prompts.render(Prompt::PlanRequest, &[]),
+        PlanWhy::First { may_be_question } => {
+            let asked = prompts.render(Prompt::PlanRequest, &[]);
+            if !may_be_question {
+                return asked;
+            }
+            format!("{asked}\n\n{}", prompts.render(Prompt::PlanOrQuestion, &[]))
+        }
         PlanWhy::Failed { class, report } => prompts
             .render(Prompt::PlanAgain, &[("class", &class.name()), ("last_step_outcome", report)]),
         PlanWhy::Lacks(files) => {

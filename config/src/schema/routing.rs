@@ -112,4 +112,6 @@ pub struct RouterWords {
     pub ambiguous: Vec<String>,
     /// Words that ask for long thinking.
     pub asks_for_thought: Vec<String>,
+    /// Words that begin a question; words that are not Latin may stand anywhere in it.
+    pub questions: Vec<String>,
 }

@@ -156,6 +156,7 @@ impl Cycle {
         let next = match input {
             Input::Planned(plan) => self.planned(plan),
             Input::NothingToDo { reason, checks } => self.nothing_to_do(reason, checks),
+            Input::Question => Next::Question,
             Input::Drafted => Next::Apply,
             // Shown the old failures, the Editor has nothing to add; the Architect may.
             Input::DraftUnreadable if self.doing == Next::Draft(DraftReason::OldFailures) => {

@@ -194,7 +194,8 @@ impl PlanFate {
             | Next::Draft(_)
             | Next::Apply
             | Next::Verify
-            | Next::HandOver => None,
+            | Next::HandOver
+            | Next::Question => None,
         }
     }
 }

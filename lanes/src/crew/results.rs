@@ -59,6 +59,7 @@ impl State {
                 let why = NeedsWork::Uneditable;
                 return Ok(Input::Stopped(Delivery::NeedsWork { why, detail }));
             }
+            Err(ArchitectError::Question) => return Ok(Input::Question),
             Err(ArchitectError::Unanswered(_)) => return Ok(Input::Crashed),
         };
         // The plan that is carried out stands if nothing more is wanted.

@@ -71,7 +71,7 @@ async fn roles(world: &World) -> Roles {
 
 fn first_plan() -> PlanAsk {
     let may_end = MayEnd::NothingApplied;
-    PlanAsk { why: PlanWhy::First, baseline: String::new(), may_end }
+    PlanAsk { why: PlanWhy::First { may_be_question: false }, baseline: String::new(), may_end }
 }
 
 fn first_draft() -> DraftAsk {

@@ -55,7 +55,7 @@ impl State {
         // What fails as before is part of the report.
         let baseline = if why == PlanReason::OldFailures { String::new() } else { baseline };
         let why = match why {
-            PlanReason::First => PlanWhy::First,
+            PlanReason::First => PlanWhy::First { may_be_question: self.setup.may_be_question },
             PlanReason::Failed(class) => PlanWhy::Failed { class, report: self.report(&dialogue) },
             PlanReason::OldFailures => PlanWhy::OldFailures { report: self.report(&dialogue) },
             PlanReason::StillFails => PlanWhy::StillFails { report: self.report(&dialogue) },

@@ -84,6 +84,7 @@ impl World {
             brief: Brief { request: "Fix the greeting".to_owned(), ..Brief::default() },
             goal: Goal::Deliver,
             workspace: Arc::new(Directory { reader: tree.reader(), tree, happens }),
+            may_be_question: false,
             begun: None,
             run: Run { terms, admission, model, cache: files.state(), ..run },
         };

@@ -32,6 +32,7 @@ use crate::request::deadline::{Deadline, time_left};
 use crate::request::gathering::{self, Gathering, Recall, begins_with};
 use crate::request::images::{self, ReadingImages};
 use crate::request::intent::{self, RequestIntent};
+use crate::request::question_form::is_question;
 use crate::root::active::{Active, Work};
 use crate::root::ending::journal_closed;
 use crate::root::supervision;
@@ -295,8 +296,8 @@ impl State {
     }
 }
 
-/// Decides and records the intent of a request, from a flag or a short question to a model, and records the start of its
-/// run. If no model can be asked, the user is; without an answer, the request ends: it may be an edit.
+/// Decides and records the intent of a request, from a flag or its form, and records the start of its run. What has not the
+/// form of a question is an edit, in which the Architect may yet find a question.
 async fn decided(
     run: &Run,
     flag: Option<RequestIntent>,
@@ -310,7 +311,7 @@ async fn decided(
         (RequestIntent::Answer, IntentBy::Default)
     } else if let Ok(Some(intent)) = run.perform(&mut ClearWords).await {
         (intent, IntentBy::Words)
-    } else {
+    } else if run.perform(&mut AskedModel).await? {
         match intent::by_model(Caller::of(run, AgentRole::Intent), before, text).await {
             Ok(Some(intent)) => (intent, IntentBy::Model),
             Ok(None) => (RequestIntent::Answer, IntentBy::Default),
@@ -323,6 +324,10 @@ async fn decided(
                 (said, IntentBy::User)
             }
         }
+    } else if is_question(text, &run.config().router.words.questions) {
+        (RequestIntent::Answer, IntentBy::Words)
+    } else {
+        (RequestIntent::Edit, IntentBy::Default)
     };
     // In plan mode nothing leads to an edit, whatever was requested.
     let intent = match (run.config().policy.mode, intent) {
@@ -335,7 +340,7 @@ async fn decided(
     Ok(intent)
 }
 
-/// Early versions decided by a list of words; this reads their recorded decision. It is not done any more.
+/// The first versions decided by other words; this reads their recorded decision.
 struct ClearWords;
 
 impl Effect for ClearWords {
@@ -352,6 +357,24 @@ impl Effect for ClearWords {
 
     async fn act(&mut self, _: &Run) -> Result<Option<RequestIntent>, JournalClosed> {
         Ok(None)
+    }
+}
+
+/// Earlier versions asked a small model; this finds such a recorded call, which is replayed. It is not made any more.
+struct AskedModel;
+
+impl Effect for AskedModel {
+    type Outcome = bool;
+    type Stop = JournalClosed;
+    const POSITION: Position = Position::NextIfAtAll;
+
+    fn look(&mut self, event: &Event) -> Trace<bool> {
+        let is_asked = matches!(event, Event::ModelRequest { role: AgentRole::Intent, .. });
+        if is_asked { Trace::Foretold(true) } else { Trace::Absent }
+    }
+
+    async fn act(&mut self, _: &Run) -> Result<bool, JournalClosed> {
+        Ok(false)
     }
 }
 

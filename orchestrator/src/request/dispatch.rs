@@ -9,6 +9,7 @@ use actors::mailbox::Mailbox;
 use actors::run::command_runner::CommandRunner;
 use actors::talk::AnswerError;
 use actors::talk::brief::{Brief, BriefShare};
+use actors::talk::dialogue::Dialogue;
 use actors::talk::prompts::Prompt;
 use actors::{Unanswered, answer};
 use config::LaneMode;
@@ -16,7 +17,7 @@ use facts::closed::JournalClosed;
 use facts::delivery::{Delivery, FailureKind, NeedsWork, Verified};
 use facts::event::Event;
 use facts::scope::Scope;
-use facts::words::Role;
+use facts::words::{IntentBy, Role};
 use lanes::crew::cycle::Goal;
 use lanes::crew::{Crew, CrewEnd, CrewSetup, PlanInParts, call_failed};
 use lanes::lane::worktrees::{self, Claim};
@@ -56,7 +57,7 @@ impl State {
                 match intent {
                     RequestIntent::Answer => match self.steering_question() {
                         Some(question) => self.start_steering(myself, brief, question).await,
-                        None => self.start_answer(myself, brief).await,
+                        None => self.start_answer(myself, brief, None).await,
                     },
                     RequestIntent::Review => self.start_review(myself, brief.earlier),
                     RequestIntent::Edit if self.is_for_a_team() => {
@@ -80,6 +81,9 @@ impl State {
             News::TeamDone(brief, report) => self.team_done(myself, brief, report).await,
             News::CrewDone(Ok(CrewEnd::Done(report))) => self.end(myself, (*report).into()),
             News::CrewDone(Ok(CrewEnd::InParts(plan))) => self.start_parts(myself, plan).await,
+            News::CrewDone(Ok(CrewEnd::Question(dialogue))) => {
+                self.answer_question(myself, dialogue).await;
+            }
             News::CrewDone(Err(_)) => {
                 self.end(myself, failed_request(FailureKind::Internal, "the crew died"));
             }
@@ -98,7 +102,28 @@ impl State {
         Ok(())
     }
 
-    async fn start_answer(&mut self, myself: &ActorRef<Msg>, brief: Brief) {
+    /// Answers a request that an Architect found to be a question.
+    async fn answer_question(&mut self, myself: &ActorRef<Msg>, dialogue: Box<Dialogue>) {
+        let Some(active) = self.active() else { return };
+        // Otherwise the request is being stopped.
+        let Work::Crew(crew, _) = &active.work else { return };
+        crew.cell().stop(None);
+        let (intent, reason) = (RequestIntent::Answer, IntentBy::Model);
+        if active.run.publish(Event::IntentDecided { intent, reason }).await.is_err() {
+            self.end(myself, journal_closed());
+            return;
+        }
+        let brief = self.last_brief.clone();
+        self.start_answer(myself, brief, Some(dialogue)).await;
+    }
+
+    /// Answers a question, in a dialogue that has heard of it if there is one.
+    async fn start_answer(
+        &mut self,
+        myself: &ActorRef<Msg>,
+        brief: Brief,
+        begun: Option<Box<Dialogue>>,
+    ) {
         let Some(children) = self.spawn_children(myself).await else { return };
         let Some(active) = self.active_mut() else { return };
         active.work = Work::Answering(Box::new(children.clone()));
@@ -110,7 +135,10 @@ impl State {
                 return News::Answered(Err(JournalClosed.into()));
             };
             let tools = (toolbox::tools(), &own[..]);
-            let mut dialogue = routing::dialogue(&run, tools);
+            let mut dialogue = match begun {
+                Some(begun) => routing::dialogue_with_tools(&run, tools, *begun),
+                None => routing::dialogue(&run, tools),
+            };
             let question = brief.introduction(
                 run.prompts(),
                 &mut dialogue,
@@ -139,7 +167,9 @@ impl State {
         let Some(active) = self.active() else { return };
         let run = active.run.clone();
         let workspace = Arc::new(self.workspace(run.scope(), myself));
-        let setup = CrewSetup { brief, goal, workspace, run, begun: None };
+        // Without a flag, only its form has been looked at.
+        let may_be_question = active.request.intent.is_none();
+        let setup = CrewSetup { brief, goal, workspace, run, may_be_question, begun: None };
         let spawned = Crew::spawn(setup, myself.get_cell()).await;
         let crew: Crew = match spawned {
             Ok(crew) => crew,

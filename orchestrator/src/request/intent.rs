@@ -1,5 +1,5 @@
-//! Classifies a message of the user as an edit or a question. A flag or command decides, or else a small model; if its
-//! answer says neither, it is a question, because a question can do no harm. No word list decides.
+//! Classifies a message of the user as an edit or a question, as earlier versions did: by a small model. Runs of theirs are
+//! replayed and resumed.
 
 use actors::calls::model_call::{CallError, Caller};
 use actors::run::Run;

@@ -27,14 +27,26 @@ pub(crate) fn dialogue(run: &Run, (tools, own): (&[Tool], &[OwnTool])) -> Dialog
     let prompts = run.prompts();
     if calls_tools(run) {
         let dialogue = Dialogue::new(prompts.render(Prompt::Common, &[]), &run.redactor);
-        let OfferedTools { defined, catalogue } = server_tools::offered(run, AgentRole::Analysis);
-        let mut offers = toolbox::offers(tools, own, &defined);
-        if !catalogue.is_empty() {
-            offers.extend(toolbox::offers(toolbox::finding_tools(), &[], &[]));
-        }
-        return dialogue.offering(offers);
+        return dialogue_with_tools(run, (tools, own), dialogue);
     }
     Dialogue::new(introduction(prompts), &run.redactor)
+}
+
+/// Offers the tools of a question in a dialogue, if the model can call them.
+pub(crate) fn dialogue_with_tools(
+    run: &Run,
+    (tools, own): (&[Tool], &[OwnTool]),
+    dialogue: Dialogue,
+) -> Dialogue {
+    if !calls_tools(run) {
+        return dialogue;
+    }
+    let OfferedTools { defined, catalogue } = server_tools::offered(run, AgentRole::Analysis);
+    let mut offers = toolbox::offers(tools, own, &defined);
+    if !catalogue.is_empty() {
+        offers.extend(toolbox::offers(toolbox::finding_tools(), &[], &[]));
+    }
+    dialogue.offering(offers)
 }
 
 fn calls_tools(run: &Run) -> bool {

@@ -152,9 +152,9 @@ impl ContractBlock<'_> {
 /// Returns true if a line belongs to an answer and must not be skipped as prose: a line of a plan or a look, or the
 /// start of a block or diff.
 pub fn is_of_an_answer(line: &str) -> bool {
-    const KEYS: [&str; 16] = [
-        "PLAN", "FILE", "SHOW", "VERIFY", "ACCEPT", "ASSUME", "RISK", "MORE", "NO_EDIT", "LANE",
-        "OWN", "AFTER", "DONE", "DELETE", "MOVE", "MODE",
+    const KEYS: [&str; 17] = [
+        "PLAN", "FILE", "SHOW", "VERIFY", "ACCEPT", "ASSUME", "RISK", "MORE", "NO_EDIT",
+        "QUESTION", "LANE", "OWN", "AFTER", "DONE", "DELETE", "MOVE", "MODE",
     ];
     const BEGINNINGS: [&str; 8] = [
         "ARCHITECT_PLAN_",

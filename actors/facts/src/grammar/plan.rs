@@ -16,7 +16,7 @@ use tree::RepoPath;
 use crate::grammar::contract::ContractError;
 pub use crate::grammar::contract::Leniency;
 use crate::grammar::contract::{
-    Contract, is_line, is_of_an_answer, note, text_of_line, without_dot_slash,
+    Contract, is_line, is_of_an_answer, note, text_of_line, unmarked, without_dot_slash,
 };
 use crate::grammar::draft::MayEnd;
 use crate::grammar::look::{self, Look, context, ranged};
@@ -163,6 +163,13 @@ impl Plan {
     /// Returns true if an answer has the form of a plan.
     pub fn is_formed(answer: &str) -> bool {
         CONTRACT.is_begun(answer) || without_block(answer).is_some()
+    }
+
+    /// Returns true if an answer says that the request is a question: its first line that belongs to an answer does.
+    pub fn is_question(answer: &str) -> bool {
+        let lines = answer.lines().map(unmarked);
+        let mut of_an_answer = lines.filter(|line| is_of_an_answer(line));
+        of_an_answer.next().is_some_and(|line| line.starts_with("QUESTION|"))
     }
 
     /// Splits an answer into the plan and the diff that came with it, if one did.

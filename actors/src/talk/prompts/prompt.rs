@@ -45,6 +45,8 @@ prompts! {
     Architect = "architect",
     /// Asks the Architect for the first plan.
     PlanRequest = "plan_request",
+    /// Says how the Architect leaves a question to be answered.
+    PlanOrQuestion = "plan_or_question",
     /// Asks the Architect for another plan after one failed.
     PlanAgain = "plan_again",
     /// Asks the Architect what to do about failures that predate the change.

@@ -86,7 +86,7 @@ fn some_result(cycle: &Cycle, truth: &mut Truth, choice: u8) -> Option<Input> {
     };
     truth.asks += u32::from(matches!(cycle.doing(), Next::Plan(_) | Next::Draft(_)));
     Some(match cycle.doing() {
-        Next::Finish(_) | Next::HandOver => return None,
+        Next::Finish(_) | Next::HandOver | Next::Question => return None,
         _ if kind == 0 => Input::Crashed,
         Next::Plan(_) if kind <= 4 => {
             Input::NothingToDo { reason: reason(), checks: plan_of("a", &some_checks()).checks }

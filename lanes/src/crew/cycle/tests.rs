@@ -127,6 +127,7 @@ fn why(effect: &Next) -> Option<NeedsWork> {
         | Next::Apply
         | Next::Verify
         | Next::HandOver
+        | Next::Question
         | Next::Finish(_) => None,
     }
 }
@@ -184,7 +185,7 @@ fn the_run_ends_after_six_failures() {
                 verifications += 1;
                 cycle.step(fails(&["a"]))
             }
-            other @ (Next::HandOver | Next::Finish(_)) => panic!("{other:?}"),
+            other @ (Next::HandOver | Next::Question | Next::Finish(_)) => panic!("{other:?}"),
         };
     }
     assert_eq!((verifications, why(&effect)), (6, Some(NeedsWork::IterationsUsedUp)));

@@ -56,6 +56,8 @@ pub enum Input {
         /// The checks that it names; empty if it names none.
         checks: Vec<String>,
     },
+    /// The request is a question.
+    Question,
     /// The Editor gave a diff.
     Drafted,
     /// The Editor gave no readable diff, even after repair turns.
@@ -105,6 +107,8 @@ pub enum Next {
     Verify,
     /// Have a crew in a worktree go on with the plan, since it is the first of several parts.
     HandOver,
+    /// Leave the request to be answered.
+    Question,
     /// End the run.
     Finish(Delivery),
 }
