@@ -10,6 +10,7 @@ pub(crate) mod look_result;
 pub mod own_tools;
 pub mod programs;
 pub mod server_tools;
+pub(crate) mod shares;
 pub mod shown_lines;
 pub(crate) mod tool_call;
 pub(crate) mod trial;

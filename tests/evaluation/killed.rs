@@ -44,6 +44,18 @@ fn killed_at_every_record_it_goes_on_and_pays_nothing_twice() {
 }
 
 #[test]
+fn cases_whose_drawing_was_killed_are_not_passed_over() {
+    let world = world();
+    draw(&world);
+    let text = fs::read_to_string(record(&world)).unwrap();
+    fs::write(record(&world), text.lines().next().unwrap().to_owned() + "\n").unwrap();
+    let run = world.deepseek(["eval", "run"]).run();
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(run.stderr.contains("drawing these cases was interrupted"), "{}", run.stderr);
+    assert!(run.stderr.contains("`deepseek eval draw` draws cases"), "{}", run.stderr);
+}
+
+#[test]
 fn two_processes_do_not_work_on_one_evaluation() {
     let world = world();
     draw(&world);

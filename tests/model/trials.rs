@@ -42,6 +42,45 @@ fn a_model_sees_the_output_of_a_trial_command_and_its_changes_are_discarded() {
 }
 
 #[test]
+fn of_tests_that_pass_the_end_is_shown_and_of_those_that_fail_all_that_fits() {
+    let script = |ends: &str| format!("seq 1000\necho '{ends}'\n");
+    let shown = |ends: &str, exit: &str| {
+        let project = Project::greeting();
+        project.write("show.sh", &(script(ends) + exit));
+        let world = wanting(project, "NEED_RUN|sh show.sh");
+        let run = world.chat("Fix the greeting");
+        assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
+        world.provider.last_message("architect", 2)
+    };
+    let passing = shown("12 passed, 1 skipped", "");
+    assert!(passing.contains("\n12 passed, 1 skipped\n"), "{passing}");
+    assert!(passing.contains("bytes left out") && !passing.contains("\n500\n"), "{passing}");
+    assert!(shown("11 passed, 1 failed", "exit 1\n").contains("\n500\n"));
+    assert!(shown("that is all", "").contains("\n500\n"));
+}
+
+#[test]
+fn short_requests_are_answered_whole_beside_long_ones() {
+    let project = Project::greeting();
+    let long = "a line of a long file, which has many of them\n".repeat(900);
+    for name in ["a.txt", "b.txt", "c.txt", "d.txt"] {
+        project.write(name, &long);
+    }
+    project.write("show.sh", "echo shown\n");
+    project.commit();
+    let looks = "NEED_CONTEXT|a.txt:1-400\nNEED_CONTEXT|b.txt:1-400\nNEED_CONTEXT|c.txt:1-400\n\
+                 NEED_CONTEXT|d.txt:1-400\nNEED_RUN|sh show.sh\nNEED_CONTEXT|greet.txt";
+    let world = wanting(project, looks);
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
+    let prompt = world.provider.last_message("architect", 2);
+    assert!(prompt.contains("exit 0\nshown\n") && prompt.contains("   1| hello"), "{prompt}");
+    for name in ["a.txt", "b.txt", "c.txt", "d.txt"] {
+        assert!(prompt.contains(&format!("### {name} lines 1-")), "{name} in {prompt}");
+    }
+}
+
+#[test]
 fn the_editors_trial_commands_see_the_applied_change() {
     let broken = "--- a/greet.txt\n+++ b/greet.txt\n@@ -1 +1 @@\n-hello\n+hello there\n";
     let mending = "--- a/greet.txt\n+++ b/greet.txt\n@@ -1 +1 @@\n-hello there\n+hello world\n";

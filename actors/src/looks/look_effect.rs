@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use checks::test_counts::test_counts;
 use checks::wording::Wording;
 use facts::closed::JournalClosed;
 use facts::event::{Blob, Event};
@@ -24,6 +25,7 @@ use crate::looks::look_result::LookResult;
 use crate::looks::own_tools;
 use crate::looks::programs::Programs;
 use crate::looks::server_tools;
+use crate::looks::shares::shares;
 use crate::looks::shown_lines::{self, ShownRange};
 use crate::looks::trial;
 use crate::run::Run;
@@ -116,7 +118,7 @@ pub(crate) async fn look_up(
             room,
             seen: RefCell::default(),
         };
-        eyes.look_at(&looks, elsewhere)
+        eyes.look_at(&looks, &elsewhere)
     })
     .await
 }
@@ -183,6 +185,9 @@ impl Effect for Looking<'_> {
     }
 }
 
+/// Bytes shown of what passing tests print: its end says that they pass.
+const PASSING_TESTS_BYTES: usize = 2_000;
+
 /// Cuts the middle out of a text that is too long. More of the end is kept, since it is usually the most informative
 /// part.
 fn within(text: &str, room: usize) -> String {
@@ -209,27 +214,47 @@ struct Eyes<'e> {
 }
 
 impl Eyes<'_> {
-    /// Returns what each look shows. Earlier looks get more space; each gets some.
+    /// Returns what each look shows. If it does not all fit, what is short is shown whole, and the others share the rest.
     fn look_at(
         &self,
         looks: &[Look],
-        elsewhere: Vec<Option<LookResult>>,
+        elsewhere: &[Option<LookResult>],
     ) -> Vec<Result<String, String>> {
-        let (mut shown, mut left) = (Vec::new(), self.room);
-        for (index, (look, told)) in looks.iter().zip(elsewhere).enumerate() {
-            let room = (left / (looks.len() - index).min(2)).max(self.room / 20);
-            let text = match told {
-                _ if left < self.room / 20 => Err(self.prompts.render(Prompt::LookNoRoom, &[])),
-                Some(told) => self.told(look, told, room),
-                None => {
-                    let text = self.one(look, room).map_err(|why| why.to_string());
-                    self.with_limit(text)
-                }
-            };
-            left = left.saturating_sub(text.as_ref().map_or_else(String::len, String::len));
-            shown.push(text);
+        let whole = self.look_within(looks, elsewhere, &vec![Some(self.room); looks.len()]);
+        let length =
+            |shown: &Result<String, String>| shown.as_ref().map_or_else(String::len, String::len);
+        let wanted: Vec<usize> = whole.iter().map(length).collect();
+        if wanted.iter().sum::<usize>() <= self.room {
+            return whole;
         }
-        shown
+        self.seen.take();
+        let shares = shares(&wanted, self.room).into_iter().zip(wanted);
+        let rooms: Vec<_> = shares
+            .map(|(share, wants)| match share {
+                _ if share == wants => Some(self.room),
+                // Less than a twentieth says nothing of what is longer.
+                _ => Some(share).filter(|share| *share >= self.room / 20),
+            })
+            .collect();
+        self.look_within(looks, elsewhere, &rooms)
+    }
+
+    /// Returns what each look shows in the space that it has, if it has any.
+    fn look_within(
+        &self,
+        looks: &[Look],
+        elsewhere: &[Option<LookResult>],
+        rooms: &[Option<usize>],
+    ) -> Vec<Result<String, String>> {
+        let looks = looks.iter().zip(elsewhere).zip(rooms);
+        let shown = looks.map(|((look, told), room)| match (told, room) {
+            (_, None) => Err(self.prompts.render(Prompt::LookNoRoom, &[])),
+            (Some(told), Some(room)) => self.told(look, told.clone(), *room),
+            (None, Some(room)) => {
+                self.with_limit(self.one(look, *room).map_err(|why| why.to_string()))
+            }
+        });
+        shown.collect()
     }
 
     /// Says with an answer that it may lack files, if there are more than are searched.
@@ -247,6 +272,8 @@ impl Eyes<'_> {
     fn told(&self, look: &Look, told: LookResult, room: usize) -> Result<String, String> {
         match told {
             LookResult::Ran { exit, output, failed, .. } => {
+                let passes = !failed && test_counts(&output).is_some();
+                let room = if passes { room.min(PASSING_TESTS_BYTES) } else { room };
                 let output = within(plain_output(&output).trim_end(), room);
                 let told = self.prompts.render(
                     Prompt::LookRan,

@@ -4,8 +4,9 @@
 use config::ModelRole;
 use tools::redact::Redactor;
 
+use crate::run::terms::Terms;
 use crate::talk::dialogue::Dialogue;
-use crate::talk::prompts::{Prompt, Prompts};
+use crate::talk::prompts::Prompt;
 
 /// One dialogue for each combination of model settings.
 #[derive(Debug, Clone)]
@@ -20,10 +21,10 @@ impl DialoguesByModel {
         Self { redactor, dialogues: Vec::new() }
     }
 
-    /// Returns the dialogue with the model of `settings`, in its current state.
-    pub fn with(&self, settings: &ModelRole, prompts: &Prompts) -> Dialogue {
+    /// Returns the dialogue with the model of `settings`, in its current state; a new one begins with `introduction`.
+    pub fn with(&self, settings: &ModelRole, introduction: impl FnOnce() -> String) -> Dialogue {
         let known = self.dialogues.iter().find(|(with, _)| is_same(with, settings));
-        let new = || Dialogue::new(introduction(prompts), &self.redactor);
+        let new = || Dialogue::new(introduction(), &self.redactor);
         known.map_or_else(new, |(_, dialogue)| dialogue.clone())
     }
 
@@ -37,8 +38,10 @@ impl DialoguesByModel {
 }
 
 /// Returns the system message of models that look by lines of text.
-pub fn introduction(prompts: &Prompts) -> String {
-    let (common, looks) = (prompts.render(Prompt::Common, &[]), prompts.render(Prompt::Looks, &[]));
+pub fn introduction(terms: &Terms) -> String {
+    let (prompts, tokens) = (&terms.prompts, &terms.config.agent_loop.max_look_tokens);
+    let common = prompts.render(Prompt::Common, &[]);
+    let looks = prompts.render(Prompt::Looks, &[("tokens", tokens)]);
     format!("{}\n\n{}", common.trim_end(), looks)
 }
 
@@ -60,14 +63,14 @@ mod tests {
 
     #[test]
     fn roles_of_one_model_continue_one_dialogue() {
-        let (prompts, mut dialogues) =
-            (Prompts::default(), DialoguesByModel::new(Redactor::default()));
+        let mut dialogues = DialoguesByModel::new(Redactor::default());
+        let begins = || "You are".to_owned();
         let architect = settings("pro", false, 9);
-        let mut said = dialogues.with(&architect, &prompts);
+        let mut said = dialogues.with(&architect, begins);
         said.say("hello");
         dialogues.keep(&architect, said.clone());
-        assert_eq!(dialogues.with(&settings("pro", false, 5), &prompts), said);
-        assert!(dialogues.with(&settings("pro", true, 9), &prompts).is_new());
-        assert!(dialogues.with(&settings("flash", false, 9), &prompts).is_new());
+        assert_eq!(dialogues.with(&settings("pro", false, 5), begins), said);
+        assert!(dialogues.with(&settings("pro", true, 9), begins).is_new());
+        assert!(dialogues.with(&settings("flash", false, 9), begins).is_new());
     }
 }

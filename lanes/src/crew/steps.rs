@@ -15,6 +15,7 @@ use actors::run::publisher::Publisher;
 use actors::run::workspace::{Extent, Purpose, Staged, Workspace};
 use actors::talk::brief::paragraph;
 use actors::talk::dialogue::Dialogue;
+use actors::talk::dialogues::introduction;
 use checks::baseline::cannot_run;
 use checks::outcome::{Check, CheckOutcome, Report};
 use checks::proof::{self, OldTree, ToProve};
@@ -183,7 +184,7 @@ impl State {
 
     /// Returns the dialogue that a role continues.
     pub(super) fn dialogue_of(&self, role: AgentRole) -> Dialogue {
-        self.dialogues.with(&self.model_of(role), self.prompts())
+        self.dialogues.with(&self.model_of(role), || introduction(&self.setup.run.terms))
     }
 
     /// Returns the results of the checks before any change, for a role that has not seen them.

@@ -61,4 +61,7 @@ pub enum EvalError {
     /// No cases have been drawn.
     #[error("no cases have been drawn")]
     NotDrawn,
+    /// Drawing the cases was interrupted.
+    #[error("drawing these cases was interrupted: it is not known which commands test them")]
+    HalfDrawn,
 }

@@ -29,7 +29,7 @@ pub(crate) fn dialogue(run: &Run, (tools, own): (&[Tool], &[OwnTool])) -> Dialog
         let dialogue = Dialogue::new(prompts.render(Prompt::Common, &[]), &run.redactor);
         return dialogue_with_tools(run, (tools, own), dialogue);
     }
-    Dialogue::new(introduction(prompts), &run.redactor)
+    Dialogue::new(introduction(&run.terms), &run.redactor)
 }
 
 /// Offers the tools of a question in a dialogue, if the model can call them.

@@ -100,8 +100,8 @@ impl State {
         let (prompts, most) = (self.run().prompts(), self.conversation_tokens());
         let (bounds, llm) = (&self.run().config().agent_loop, &self.run().config().llm);
         let max_files = &bounds.max_files_per_iteration;
-        let rules =
-            introduction(prompts) + &prompts.render(Prompt::Architect, &[("max_files", max_files)]);
+        let rules = introduction(&self.run().terms)
+            + &prompts.render(Prompt::Architect, &[("max_files", max_files)]);
         let mut parts = vec![(ContextPart::Rules, estimate_tokens(&rules))];
         let Brief { workspace, evidence, .. } = &self.last_brief;
         let of_last = |part, text: &str| (!text.is_empty()).then(|| (part, estimate_tokens(text)));

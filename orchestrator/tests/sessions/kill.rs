@@ -115,7 +115,7 @@ async fn a_router_lost_during_an_edit_is_replaced_and_the_edit_does_not_notice()
     }
 }
 
-/// A model that answers no question usably, and kills the router while it decides whether a message is one.
+/// A model that answers no question usably, and kills the router while its Architect finds that a message is one.
 struct Unusable {
     kills: AtomicBool,
     orchestrator: OnceLock<ActorCell>,
@@ -123,14 +123,14 @@ struct Unusable {
 
 impl AnswerSource for Unusable {
     async fn answer(&self, request: &ChatRequest) -> Result<String, ModelError> {
-        if request.role != AgentRole::Intent {
+        if request.role != AgentRole::Architect {
             return Ok("NEED_CONTEXT|../outside".to_owned());
         }
         if self.kills.load(Ordering::SeqCst) {
             let router = children_of(self.orchestrator.get().unwrap()).remove(1);
             router.kill_and_wait(None).await.unwrap();
         }
-        Ok("ANSWER".to_owned())
+        Ok("QUESTION|what it says".to_owned())
     }
 }
 
@@ -145,7 +145,8 @@ async fn a_lost_router_is_rebuilt_from_the_journal_and_scores_alike() {
         testkit::ignore(signals);
         model.orchestrator.set(orchestrator.cell()).unwrap();
         for _ in 0..3 {
-            let outcome = orchestrator.run(Request::new("What does it say?", None)).await.unwrap();
+            let outcome =
+                orchestrator.run(Request::new("tell me what it says", None)).await.unwrap();
             assert!(matches!(outcome.delivery, Delivery::NeedsWork { .. }), "{outcome:?}");
         }
         orchestrator.close().await;

@@ -36,7 +36,7 @@ const NEWEST: &str = "1500";
 const COMMITS: usize = 38;
 const MAX_FILES: usize = 10;
 const MAX_TARGETS: usize = 3;
-const BUDGETS: [usize; 2] = [3500, 6000];
+const BUDGETS: [usize; 3] = [1800, 3500, 6000];
 
 /// A commit of the sample.
 struct Drawn {
@@ -53,7 +53,7 @@ struct Answer {
     /// The related files, best first.
     order: Vec<RepoPath>,
     /// By budget: the lines shown, the files named, and how many tokens they have.
-    shown: [(Vec<Shown>, Vec<RepoPath>, usize); 2],
+    shown: [(Vec<Shown>, Vec<RepoPath>, usize); BUDGETS.len()],
 }
 
 /// Shown lines of a file.
@@ -71,7 +71,7 @@ struct Score {
     all_in_ten: usize,
     /// By budget: all changed files shown, all of them shown or named, any changed lines shown, the first changed lines
     /// shown, changes in a function, those whose whole function is shown, files shown, tokens.
-    shown: [[usize; 8]; 2],
+    shown: [[usize; 8]; BUDGETS.len()],
 }
 
 fn main() -> Outcome<()> {

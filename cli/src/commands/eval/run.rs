@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use eval::answers::{AnswerDesk, AnswersFrom};
 use eval::results::record::CaseOrigin;
-use eval::{Evaluation, RunLimits};
+use eval::{EvalError, Evaluation, RunLimits};
 use front::error::CliError;
 use model::price::Usd;
 
@@ -47,17 +47,22 @@ pub(super) async fn run(site: &EvalSite<'_>, args: &EvalRunArgs) -> Result<(), C
     let report = EvalSite::report(&place)?;
     let is_of_commits = |origin: &CaseOrigin| matches!(origin, CaseOrigin::Commit { .. });
     let of_commits = report.cases.iter().any(|judged| is_of_commits(&judged.case.origin));
+    if of_commits && report.cases.iter().any(|judged| judged.ground.is_none()) {
+        return Err(failed(&EvalError::HalfDrawn));
+    }
     let workspace = of_commits.then(|| PathBuf::from(&report.from));
     let evaluation = site.open(place, workspace, Vec::new()).await?;
     work(site, &evaluation, &args.work).await
 }
 
-/// Has variants work on the cases that hold, and shows the results.
+/// Checks the cases that have not been checked, has variants work on those that hold, and shows the results.
 pub(super) async fn work(
     site: &EvalSite<'_>,
     evaluation: &Arc<Evaluation>,
     args: &WorkArgs,
 ) -> Result<(), CliError> {
+    let checked = evaluation.check(args.parallel, &sink(site.global.output)).await;
+    checked.map_err(|error| failed(&error))?;
     let names = args.variants.enter(evaluation, site.around, site.global).await?;
     let config = evaluation.config();
     let answers = args.answers.as_ref().map(|dir| {

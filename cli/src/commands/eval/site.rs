@@ -163,7 +163,7 @@ pub(super) fn failed(error: &EvalError) -> CliError {
         EvalError::InUse => {
             (CliErrorKind::NotDelivered, Some("wait until it has ended, or end it"))
         }
-        EvalError::NotDrawn => {
+        EvalError::NotDrawn | EvalError::HalfDrawn => {
             (CliErrorKind::Usage, Some("`deepseek eval draw` draws cases from the history"))
         }
         EvalError::Exercise { .. } => (

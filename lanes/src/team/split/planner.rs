@@ -36,7 +36,7 @@ pub async fn plan_split(
     let (caller, config) = (Caller::of(run, AgentRole::LanePlanner), run.config());
     let limits = TeamLimits { max_lanes: config.lanes.max_lanes };
     let prompts = caller.prompts();
-    let mut dialogue = Dialogue::new(introduction(prompts), &run.redactor);
+    let mut dialogue = Dialogue::new(introduction(&run.terms), &run.redactor);
     let introduction = brief.introduction(
         prompts,
         &mut dialogue,

@@ -38,7 +38,7 @@ pub(crate) struct Thread {
 
 impl Thread {
     pub(crate) fn new(run: &Run) -> Self {
-        let dialogue = Dialogue::new(introduction(run.prompts()), &run.redactor);
+        let dialogue = Dialogue::new(introduction(&run.terms), &run.redactor);
         Self { dialogue, untold: String::new(), told: 0 }
     }
 
