@@ -3,7 +3,7 @@
 use mock::ScriptedReply;
 
 use crate::sessions::resume::resumes_after_kills;
-use crate::support::{Project, Provider, World, architect, diff, editor, plan};
+use crate::support::{Project, Provider, World, architect, diff, editor, plan, plan_verified_by};
 
 /// Returns an answer of the Architect: a plan for the greeting, and a diff with it.
 fn planned_with(draft: &str) -> ScriptedReply {
@@ -61,6 +61,8 @@ fn a_diff_that_cannot_be_used_costs_no_attempt_and_the_editor_is_asked() {
         assert_eq!(world.provider.roles(), "architect editor");
         let said = run.one("DraftPassedOver")["why"].to_string();
         assert!(said.contains(why), "{said}");
+        let told = world.provider.last_message("editor", 1);
+        assert!(told.contains("diff with this plan, which is not used: "), "{told}");
         assert_eq!(run.one("ApplyCompleted")["iteration"], 1);
         assert_eq!(world.project.read("other.txt"), "a\n");
     }
@@ -88,6 +90,23 @@ fn a_diff_of_lines_that_its_author_was_not_shown_is_not_used() {
         let passed_over = run.all("DraftPassedOver");
         assert_eq!(passed_over.is_empty(), roles == "architect architect", "{passed_over:?}");
     }
+}
+
+#[test]
+fn old_failures_are_told_to_the_architect_that_wrote_the_diff_and_to_no_editor() {
+    let project = Project::greeting();
+    project.write("old.sh", "echo 'FAILED old::one - as ever'\nexit 1\n");
+    project.commit();
+    let plan = plan_verified_by(&["greet.txt"], &["sh check.sh", "sh old.sh"]);
+    let drafted = format!("{plan}\nEDITOR_DRAFT_V1\n{}", says("hello", "hello world"));
+    let done = architect("DONE|what fails is older than the change");
+    let world = World::of(project, Provider::new(vec![architect(drafted), done]));
+    let world = world.configure("[policy]\nallow_commands = [\"sh check.sh\", \"sh old.sh\"]\n");
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/unverified", "{}", run.stderr);
+    assert_eq!(world.provider.roles(), "architect architect");
+    let told = world.provider.last_message("architect", 2);
+    assert!(told.contains("failed the same way before"), "{told}");
 }
 
 #[test]

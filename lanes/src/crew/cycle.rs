@@ -38,6 +38,14 @@ enum OldFailures {
     ShownToArchitect,
 }
 
+/// Who wrote a diff.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Author {
+    Editor,
+    /// It came with the plan.
+    Architect,
+}
+
 /// What of the run is in the tree.
 #[derive(Debug, Clone, PartialEq)]
 enum InTree {
@@ -62,6 +70,8 @@ pub struct Cycle {
     ran: Vec<String>,
     owed: Owed,
     parts: Parts,
+    /// Who wrote the last diff.
+    author: Author,
     refusals_in_plan: u32,
     lacks: u32,
     /// The files that the last plan lacked.
@@ -100,6 +110,7 @@ impl Cycle {
             ran: Vec::new(),
             owed: Owed::default(),
             parts: Parts::default(),
+            author: Author::Editor,
             refusals_in_plan: 0,
             lacks: 0,
             lacked: Vec::new(),
@@ -157,7 +168,8 @@ impl Cycle {
             Input::Planned(plan) => self.planned(plan),
             Input::NothingToDo { reason, checks } => self.nothing_to_do(reason, checks),
             Input::Question => Next::Question,
-            Input::Drafted => Next::Apply,
+            Input::Drafted => self.drafted(Author::Editor),
+            Input::DraftedWithPlan => self.drafted(Author::Architect),
             // Shown the old failures, the Editor has nothing to add; the Architect may.
             Input::DraftUnreadable if self.doing == Next::Draft(DraftReason::OldFailures) => {
                 self.tell_architect()
@@ -181,6 +193,11 @@ impl Cycle {
         };
         self.doing = next.clone();
         next
+    }
+
+    const fn drafted(&mut self, author: Author) -> Next {
+        self.author = author;
+        Next::Apply
     }
 
     /// Has the plan carried out. If it names other checks than those that were run on what is applied, they are run

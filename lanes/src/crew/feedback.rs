@@ -6,6 +6,7 @@ use actors::talk::prompts::{Prompt, Prompts};
 use checks::error_lines::first_failure;
 use checks::failure_class::FailureClass;
 use checks::outcome::{Check, CheckOutcome, Report, WrittenByCheck};
+use checks::wording::Wording;
 use tools::count::counted;
 use tools::plain::plain_output;
 use tree::{Change, RepoPath};
@@ -94,6 +95,11 @@ pub(crate) fn part_made(prompts: &Prompts, made: &PartMade<'_>) -> String {
             ("remains", remains),
         ],
     )
+}
+
+/// Returns why a diff that came with the plan is not used.
+pub(crate) fn passed_over(prompts: &Prompts, why: &Wording) -> String {
+    prompts.render(Prompt::DraftPassedOver, &[("why", why)])
 }
 
 /// Returns feedback about a diff, after the diff itself if the reader has not seen it.

@@ -124,7 +124,7 @@ impl State {
     pub(super) fn drafted_with_plan(&mut self, draft: Draft) -> Input {
         self.plan.drafted_with_plan();
         self.draft.keep(draft);
-        Input::Drafted
+        Input::DraftedWithPlan
     }
 
     /// Notes that the Editor's dialogue goes on with something new to work on.

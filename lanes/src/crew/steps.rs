@@ -130,7 +130,8 @@ impl State {
         let feedback = feedback::for_editor(self.prompts(), reason, class, details);
         // A diff that came with the plan is not in the Editor's dialogue.
         let unheard = self.draft.diff().filter(|diff| !dialogue.has_heard(diff));
-        let feedback = feedback.map(|said| feedback::about_diff(self.prompts(), unheard, &said));
+        let mut feedback =
+            feedback.map(|said| feedback::about_diff(self.prompts(), unheard, &said));
         let plan = self.plan.untold().cloned();
         let (look, shown, hints) = (self.look(), self.draft.shown().clone(), self.hints());
         let with_plan = self.plan.draft().cloned();
@@ -152,7 +153,7 @@ impl State {
             let bases = look.await?;
             if let Some(with_plan) = with_plan {
                 let (call, files) = (with_plan.call, unseen(&bases, &Bases::new(), hints.clone()));
-                let redactor = run.redactor.clone();
+                let (redactor, prompts) = (run.redactor.clone(), Arc::clone(&run.terms.prompts));
                 match usable_with_plan(with_plan, files, author, run).await {
                     Ok(diff) => {
                         let call = Some(call);
@@ -164,7 +165,9 @@ impl State {
                     }
                     Err(why) => {
                         let why = Wording::of(&redactor.redact(&why.to_string()));
-                        publisher.publish(Event::DraftPassedOver { call, why }).await?;
+                        let passed_over = Event::DraftPassedOver { call, why: why.clone() };
+                        publisher.publish(passed_over).await?;
+                        feedback = feedback.or(Some(feedback::passed_over(&prompts, &why)));
                     }
                 }
             }

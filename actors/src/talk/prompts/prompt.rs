@@ -73,6 +73,8 @@ prompts! {
     PartFails = "part_fails",
     /// Tells the Editor what is planned after a part of a change.
     DraftMore = "draft_more",
+    /// Tells the Editor why a diff of the Architect is not used.
+    DraftPassedOver = "draft_passed_over",
     /// A file that the plan lacks, and the reason it is needed.
     NeededFile = "needed_file",
     /// The diff that a plan produced, for the Architect.

@@ -6,7 +6,7 @@ use facts::delivery::NeedsWork;
 
 use super::judgement::{CheckStanding, Judgement, describe_old};
 use super::{
-    Cycle, DraftReason, InTree, Next, OldFailures, PlanReason, delivered, needs_work,
+    Author, Cycle, DraftReason, InTree, Next, OldFailures, PlanReason, delivered, needs_work,
     newly_failing, old_failures_left, unverifiable,
 };
 
@@ -76,14 +76,16 @@ impl Cycle {
         }
     }
 
-    /// Nothing new fails. The Editor sees the old failures once, since fixing them may be the task. If they stay
-    /// exactly the same, the Architect sees them next, at no cost of an attempt. After that the run ends with them.
+    /// Nothing new fails. The Editor sees the old failures once, since fixing them may be the task, unless the Architect
+    /// wrote the diff. If they stay exactly the same, the Architect sees them next, at no cost of an attempt. After that
+    /// the run ends with them.
     fn old_failures(&mut self, errors: &ErrorSet, unchanged: bool) -> Next {
         match self.old {
             OldFailures::NotShown => {
                 self.old = OldFailures::ShownToEditor;
                 self.remember_best(errors.len());
-                if self.attempt_failed() || self.is_by_program() {
+                let is_editors = self.author == Author::Editor && !self.is_by_program();
+                if !is_editors || self.attempt_failed() {
                     return self.tell_architect();
                 }
                 Next::Draft(DraftReason::OldFailures)

@@ -107,6 +107,7 @@ fn some_result(cycle: &Cycle, truth: &mut Truth, choice: u8) -> Option<Input> {
             Input::PlanLacks(vec![RepoPath::parse(if kind == 3 { "x" } else { "y" }).unwrap()])
         }
         Next::Draft(_) if kind <= 9 && truth.is_applied => Input::NothingMore { reason: reason() },
+        Next::Draft(DraftReason::NewPlan) if kind == 10 => Input::DraftedWithPlan,
         Next::Draft(_) => Input::Drafted,
         Next::Apply if kind <= 2 => Input::Refused,
         Next::Apply if kind == 3 => Input::Objected,

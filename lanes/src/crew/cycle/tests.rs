@@ -222,6 +222,18 @@ fn old_failures_are_shown_to_the_editor_and_then_to_the_architect() {
 }
 
 #[test]
+fn old_failures_are_shown_to_the_architect_at_once_if_it_wrote_the_diff() {
+    let mut cycle = cycle();
+    cycle.step(planned());
+    assert_eq!(cycle.step(Input::DraftedWithPlan), Next::Apply);
+    assert_eq!(cycle.step(Input::Applied), Next::Verify);
+    assert_eq!(cycle.step(old()), Next::Plan(PlanReason::OldFailures));
+    assert_eq!(cycle.iteration(), 1, "it costs no attempt");
+    cycle.step(planned());
+    assert_eq!(why(&verified(&mut cycle, old())), Some(NeedsWork::PreExisting));
+}
+
+#[test]
 fn an_editor_without_an_answer_to_old_failures_passes_them_to_the_architect() {
     let mut cycle = cycle();
     cycle.step(planned());

@@ -60,6 +60,8 @@ pub enum Input {
     Question,
     /// The Editor gave a diff.
     Drafted,
+    /// The diff that came with the plan is used.
+    DraftedWithPlan,
     /// The Editor gave no readable diff, even after repair turns.
     DraftUnreadable,
     /// The Editor gives the same answer again and again.
