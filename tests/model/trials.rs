@@ -60,6 +60,24 @@ fn of_tests_that_pass_the_end_is_shown_and_of_those_that_fail_all_that_fits() {
 }
 
 #[test]
+fn a_name_with_several_short_definitions_shows_them_all() {
+    let project = Project::greeting();
+    project.write(
+        "shapes.py",
+        "class Line:\n    def area(self):\n        return 0\n\n\nclass Box:\n    def area(self):\n        return 9\n",
+    );
+    project.commit();
+    let world = wanting(project, "NEED_CONTEXT|shapes.py:area");
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
+    let prompt = world.provider.last_message("architect", 2);
+    for shown in ["### shapes.py lines 2-3", "return 0", "### shapes.py lines 7-8", "return 9"] {
+        assert!(prompt.contains(shown), "{shown} in {prompt}");
+    }
+    assert!(!prompt.contains("also defined"), "{prompt}");
+}
+
+#[test]
 fn short_requests_are_answered_whole_beside_long_ones() {
     let project = Project::greeting();
     let long = "a line of a long file, which has many of them\n".repeat(900);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use mock::{ReceivedRequest, Replies, ScriptedReply};
+use mock::{Behaviour, ReceivedRequest, Replies, ScriptedReply};
 
 use crate::lanes::team_crashes::worktrees;
 use crate::sessions::resume::{
@@ -128,6 +128,19 @@ fn with_the_budget_at_its_end_the_parts_are_staged() {
     let world = World::of(old(), Provider::new(three_parts())).configure("[budget]\ncalls = 4\n");
     let run = world.chat(REQUEST);
     assert_eq!(run.code, Some(4), "{}\n{}", run.ending(), run.stderr);
+    assert!(run.stderr.contains("what was done is staged as "), "{}", run.stderr);
+    assert_eq!(said(&world), "old old old old old old");
+    assert_replays(&world);
+}
+
+#[test]
+fn if_the_provider_fails_in_between_the_parts_are_staged_and_named() {
+    let mut replies = three_parts();
+    replies.truncate(2);
+    replies.push(ScriptedReply::of(Behaviour::Http401).to("architect").forever());
+    let world = World::of(old(), Provider::new(replies));
+    let run = world.chat(REQUEST);
+    assert_eq!(run.code, Some(5), "{}\n{}", run.ending(), run.stderr);
     assert!(run.stderr.contains("what was done is staged as "), "{}", run.stderr);
     assert_eq!(said(&world), "old old old old old old");
     assert_replays(&world);

@@ -331,9 +331,10 @@ impl Eyes<'_> {
         match look {
             Look::Context { path, lines } => {
                 let named = if lines.is_none() { self.visible.definition_in(path) } else { None };
-                let (path, lines, others) = named.map_or_else(
-                    || (path.clone(), *lines, None),
-                    |it| (it.file.clone(), it.lines, self.others(&it)),
+                let others = named.as_ref().and_then(|named| self.others(named));
+                let (path, lines, next) = named.map_or_else(
+                    || (path.clone(), *lines, Vec::new()),
+                    |it| (it.file, it.lines, it.next),
                 );
                 let shown = match self.visible.file(&path, lines, self.max_lines, room) {
                     Err(LookError::NotAFile) => {
@@ -350,7 +351,9 @@ impl Eyes<'_> {
                             .map(|hash| hash.to_string().chars().take(8).collect::<String>());
                         let hash =
                             hash.map(|it| self.prompts.render(Prompt::LookHash, &[("hash", &it)]));
-                        [Some(text), hash, others]
+                        let left = room.saturating_sub(text.len());
+                        let next = self.next(&path, &next, left);
+                        [Some(text), next, hash, others]
                             .into_iter()
                             .flatten()
                             .collect::<Vec<_>>()
@@ -418,6 +421,21 @@ impl Eyes<'_> {
             return shown_lines(self.prompts, path.as_str(), (*first, *last, *of), text);
         }
         fresh.into_iter().map(part).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Returns these lines of a file as far as they fit; `None` if there are none.
+    fn next(&self, path: &RepoPath, ranges: &[ShownRange], room: usize) -> Option<String> {
+        let mut shown: Vec<String> = Vec::new();
+        for range in ranges {
+            let left = room.saturating_sub(shown.iter().map(String::len).sum());
+            if let Ok(Shown::Lines(lines)) =
+                self.visible.file(path, Some(*range), self.max_lines, left)
+            {
+                let text = self.lines(&lines);
+                shown.push(self.unless_cut(text, Some(*range), (lines.last, lines.of)));
+            }
+        }
+        (!shown.is_empty()).then(|| shown.join("\n"))
     }
 
     /// Names the other definitions of a name in a file, if there are any.

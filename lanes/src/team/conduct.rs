@@ -396,11 +396,14 @@ fn staged_as(id: &str, delivery: Delivery) -> Delivery {
             let detail = format!("{detail}; what was done is staged as {id}, not applied").into();
             Delivery::BudgetExhausted { limit, detail }
         }
+        Delivery::Failed { class, message } => {
+            let message = format!("{message}; what was done is staged as {id}, not applied").into();
+            Delivery::Failed { class, message }
+        }
         ended @ (Delivery::Delivered { .. }
         | Delivery::NoEditNeeded { .. }
         | Delivery::Cancelled
-        | Delivery::Paused { .. }
-        | Delivery::Failed { .. }) => ended,
+        | Delivery::Paused { .. }) => ended,
     }
 }
 

@@ -31,7 +31,9 @@ pub struct DefinitionInFile {
     pub name: String,
     /// The lines of its first definition; `None` if there is none.
     pub lines: Option<(usize, usize)>,
-    /// The first lines of its other definitions.
+    /// The lines of its next definitions, as long as they are short together.
+    pub next: Vec<(usize, usize)>,
+    /// The first lines of the definitions after those.
     pub others: Vec<usize>,
 }
 
@@ -197,8 +199,19 @@ impl VisibleTree<'_> {
         let is_other = |(is_owned, it): &&(bool, &Definition)| {
             first.is_some_and(|(owned, shown)| is_owned == owned && it.line != shown.line)
         };
-        let others = found.iter().filter(is_other).map(|(_, it)| it.line as usize).collect();
-        Some(DefinitionInFile { file, name: name.to_owned(), lines, others })
+        let mut left = DEFINITION_LINES.saturating_sub(lines.map_or(0, |(from, to)| to + 1 - from));
+        let (mut next, mut others) = (Vec::new(), Vec::new());
+        for (_, it) in found.iter().filter(is_other) {
+            let (from, to) = (it.first as usize, it.last as usize);
+            let length = to + 1 - from;
+            if others.is_empty() && length <= left {
+                left -= length;
+                next.push((from, to));
+            } else {
+                others.push(it.line as usize);
+            }
+        }
+        Some(DefinitionInFile { file, name: name.to_owned(), lines, next, others })
     }
 
     /// Returns the first definitions with their lines, and the space they leave.
@@ -274,14 +287,21 @@ mod tests {
             found.map(|it| (it.file.to_string(), it.lines))
         };
         let two = "struct A;\nimpl A {\n    fn f() {}\n}\nstruct B;\nimpl B {\n    fn f() {}\n}\n";
-        let (_home, others) = super::super::tests::tree(&[("two.rs", two)]);
+        let body = "let x = 1;\n".repeat(66);
+        let long = "struct C;\nimpl C {\n    fn g() {}\n}\nstruct D;\nimpl D {\n    fn g() {\n"
+            .to_owned()
+            + &body
+            + "    }\n}\nstruct E;\nimpl E {\n    fn g() {}\n}\n";
+        let (_home, others) = super::super::tests::tree(&[("two.rs", two), ("long.rs", &long)]);
         let others = VisibleTree::new(&others, MANY, ALL);
         let others = |name: &str| others.definition_in(&RepoPath::parse(name).unwrap()).unwrap();
-        assert_eq!((others("two.rs:f").lines, others("two.rs:f").others), (Some((3, 3)), vec![7]));
-        assert_eq!(
-            (others("two.rs:B::f").lines, others("two.rs:B::f").others),
-            (Some((7, 7)), vec![])
-        );
+        let found = |name: &str| {
+            let DefinitionInFile { lines, next, others, .. } = others(name);
+            (lines, next, others)
+        };
+        assert_eq!(found("two.rs:f"), (Some((3, 3)), vec![(7, 7)], vec![]), "both are short");
+        assert_eq!(found("two.rs:B::f"), (Some((7, 7)), vec![], vec![]));
+        assert_eq!(found("long.rs:g"), (Some((3, 3)), vec![], vec![7, 78]), "only what comes next");
         assert_eq!(of("a/cart.rs:total"), Some(("a/cart.rs".to_owned(), Some((4, 9)))));
         assert_eq!(of("a/cart.rs:Cart::total()"), Some(("a/cart.rs".to_owned(), Some((4, 9)))));
         assert_eq!(of("a/cart.rs:nothing"), Some(("a/cart.rs".to_owned(), None)));
