@@ -72,7 +72,7 @@ pub struct CrewSetup {
     pub run: Run,
     /// True if the request may be a question.
     pub may_be_question: bool,
-    /// The plan to go on with, if another crew made it.
+    /// The plan to continue with, if another crew made it.
     pub begun: Option<Box<PlanInParts>>,
 }
 
@@ -81,7 +81,7 @@ pub struct CrewSetup {
 pub struct PlanInParts {
     /// The plan.
     pub plan: Plan,
-    /// The Architect's dialogue, which goes on with the next part.
+    /// The Architect's dialogue, which continues with the next part.
     pub dialogue: Dialogue,
 }
 
@@ -238,7 +238,7 @@ impl Actor for CrewActor {
                 state.reply = Some(reply);
                 state.die_as_recorded(&myself, 0);
                 if let Some(begun) = state.setup.begun.take() {
-                    state.go_on_with(&myself, *begun);
+                    state.continue_with(&myself, *begun);
                 } else {
                     let first = state.cycle.doing().clone();
                     state.start(&myself, first).await?;

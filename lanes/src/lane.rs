@@ -61,7 +61,7 @@ pub struct LaneAttempt {
     pub number: u32,
     /// The instructions for the crew.
     pub request: String,
-    /// The plan to go on with, if there is one.
+    /// The plan to continue with, if there is one.
     pub begun: Option<Box<PlanInParts>>,
     /// The tree it starts from.
     pub base: TreeId,

@@ -84,8 +84,8 @@ impl State {
         });
     }
 
-    /// Goes on with a plan that another crew made.
-    pub(super) fn go_on_with(&mut self, myself: &ActorRef<Msg>, begun: PlanInParts) {
+    /// Continues with a plan that another crew made.
+    pub(super) fn continue_with(&mut self, myself: &ActorRef<Msg>, begun: PlanInParts) {
         let PlanInParts { plan, dialogue } = begun;
         let file_reader = self.file_reader.clone();
         self.spawn_step(myself, async move {
@@ -346,7 +346,7 @@ impl State {
         let derived = self.plan.is_derived();
         let changes = self.trail.changes();
         let test_data = self.plan.plan().map(Plan::test_data).unwrap_or_default();
-        // Of a part, nothing has to be proven.
+        // A part need not be proven.
         let is_part = self.cycle.goes_on();
         let may_ask_again = self.setup.run.config().agent_loop.baseline != Baseline::Off;
         let workspace = Arc::clone(&self.setup.workspace);

@@ -26,7 +26,7 @@ use facts::write_failure::WriteFailure;
 use tools::blocking::on_a_thread;
 use tools::count::counted;
 use tools::ids::short_id;
-use tree::{RepoPath, SnapshotError, TreeId};
+use tree::{Change, RepoPath, SnapshotError, TreeId};
 
 use super::bisect::{self, Bisect, BisectQuestion};
 use super::integration::{Integration, Merge, MergeVerdict};
@@ -292,7 +292,7 @@ impl Conductor {
         merged: &MergedLanes,
         standing: &TeamStanding,
     ) -> Result<Written, Delivery> {
-        let staged = Self::staged(merged, &standing.title());
+        let staged = Self::staged(merged.changes(), &standing.title());
         Ok(match self.setup.workspace().commit_patch_set(staged).await {
             Ok(Extent::Whole) => Written::Yes,
             Ok(Extent::Part(LeftOut { paths, .. })) => Written::Part(paths),
@@ -331,10 +331,9 @@ impl Conductor {
         })
     }
 
-    fn staged(merged: &MergedLanes, title: &str) -> Staged {
+    fn staged(changes: Vec<Change>, title: &str) -> Staged {
         let (id, repairs, put_aside) = (None, Vec::new(), Vec::new());
-        let (purpose, changes, taken) =
-            (StagedFor::Change, merged.changes().into(), Acceptance::RestStays);
+        let (purpose, changes, taken) = (StagedFor::Change, changes.into(), Acceptance::RestStays);
         Staged { id, purpose, title: title.into(), changes, repairs, put_aside, taken }
     }
 
@@ -354,15 +353,8 @@ impl Conductor {
             return Ok(None);
         }
         let patch = self.setup.run.fresh_id();
-        let staged = Staged {
-            id: None,
-            purpose: StagedFor::Change,
-            title: "the parts that were made, not verified".into(),
-            changes: files.iter().map(StagedFile::change).collect(),
-            repairs: Vec::new(),
-            put_aside: Vec::new(),
-            taken: Acceptance::RestStays,
-        };
+        let changes = files.iter().map(StagedFile::change).collect();
+        let staged = Self::staged(changes, "the parts that were made, not verified");
         self.publisher().publish(staged.event(&patch, None)).await?;
         Ok(Some(staged_as(short_id(&patch), why)))
     }
@@ -375,7 +367,7 @@ impl Conductor {
         delivery: Delivery,
     ) -> Result<Option<Delivery>, Delivery> {
         let patch = self.setup.run.fresh_id();
-        let staged = Self::staged(merged, &format!("{}, not verified", standing.title()));
+        let staged = Self::staged(merged.changes(), &format!("{}, not verified", standing.title()));
         self.publisher().publish(staged.event(&patch, None)).await?;
         Ok(Some(staged_as(short_id(&patch), delivery)))
     }

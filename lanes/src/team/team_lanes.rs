@@ -105,15 +105,12 @@ impl TeamLanes {
         let before: Vec<LaneWorkDone> =
             in_order.filter_map(|it| self.reports.get(&it)?.as_ref().ok().cloned()).collect();
         let done: Vec<LaneId> = before.iter().map(|made| made.lane).collect();
-        let text = brief::lane_instructions(
-            self.prompts(),
-            &self.setup.brief.request,
-            &self.plan,
-            &plan,
-            &done,
-        );
+        let (prompts, request) = (self.prompts(), &self.setup.brief.request);
         let begun = self.setup.in_parts().cloned().map(Box::new);
-        let text = if begun.is_some() { self.setup.brief.request.clone() } else { text };
+        let text = match &begun {
+            Some(_) => request.clone(),
+            None => brief::lane_instructions(prompts, request, &self.plan, &plan, &done),
+        };
         let work = self.at_work(lane, plan.title, self.budget);
         let base = self.base.tree;
         Ok(async move {
@@ -279,8 +276,7 @@ impl AtWork {
         let worktree = self.setup.worktrees.join(&name).exists().then_some(name);
         let spent = self.setup.run.admission.spent().await.unwrap_or_default().known;
         let files = Vec::new();
-        let result =
-            FailedAttempt { why: why.clone(), worktree: worktree.clone(), files: files.clone() };
+        let result = FailedAttempt { worktree: worktree.clone(), ..why.clone().into() };
         let failed = Event::LaneFailed { attempt, why, files, worktree, spent };
         self.publisher().record(failed).await?;
         Ok(Err(result))

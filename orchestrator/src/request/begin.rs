@@ -296,8 +296,8 @@ impl State {
     }
 }
 
-/// Decides and records the intent of a request, from a flag or its form, and records the start of its run. What has not the
-/// form of a question is an edit, in which the Architect may yet find a question.
+/// Decides and records the intent of a request, from a flag or its form, and records the start of its run. Whatever does
+/// not look like a question is taken for an edit, and the Architect may still find that it is a question.
 async fn decided(
     run: &Run,
     flag: Option<RequestIntent>,

@@ -107,7 +107,7 @@ pub enum Next {
     Apply,
     /// Run the checks.
     Verify,
-    /// Have a crew in a worktree go on with the plan, since it is the first of several parts.
+    /// Have a crew in a worktree continue with the plan, since it is the first of several parts.
     HandOver,
     /// Leave the request to be answered.
     Question,
