@@ -41,7 +41,8 @@ fn titles(prompts: &Prompts, evidence: &Evidence) -> Titles {
     let checks = prompts.render(Prompt::EvidenceChecks, &[]);
     let omitted = prompts.render(Prompt::EvidenceOmitted, &[]);
     let mentions = prompts.render(Prompt::EvidenceMentions, &[]);
-    Titles { checks, mentions, map, omitted }
+    let example = prompts.render(Prompt::EvidenceExample, &[]);
+    Titles { checks, mentions, example, map, omitted }
 }
 
 #[cfg(test)]
@@ -59,7 +60,7 @@ mod tests {
         evidence.truncated = true;
         let many = titles(&Prompts::default(), &evidence);
         assert_eq!(many.map, "Files (0 of more than 4294967295):");
-        for title in [few.checks, few.mentions, few.map, many.map, few.omitted] {
+        for title in [few.checks, few.mentions, few.example, few.map, many.map, few.omitted] {
             assert!(title.len() + 20 < TITLE_BYTES, "{title}");
         }
     }

@@ -19,6 +19,8 @@ pub struct Evidence {
     pub items: Vec<EvidenceItem>,
     /// Further lines with what the request quotes or names, if they are few.
     pub mentions: Vec<Hit>,
+    /// Lines elsewhere that name the example, if there is one and the lines are few.
+    pub example_lines: Vec<Hit>,
     /// Files, most relevant first.
     pub map: Vec<MapLine>,
     /// What was named but is not shown whole, one line each with the reason.
@@ -79,6 +81,8 @@ pub enum ItemKind {
     Overview,
     /// The user named the file.
     Named,
+    /// It is one of a kind of which the request asks for another.
+    Example,
     /// It is related to the request, or the tree is small.
     Passage,
 }

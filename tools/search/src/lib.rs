@@ -4,6 +4,7 @@
 
 mod depth;
 mod evidence;
+mod example;
 mod excerpt;
 mod fingerprint;
 mod instructions;

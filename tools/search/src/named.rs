@@ -27,6 +27,8 @@ pub(super) struct NamedFiles {
     pub(super) directories: Vec<RepoPath>,
     /// Names from a program, such as `foo::bar()`.
     pub(super) symbols: Vec<SymbolName>,
+    /// Files that do not exist yet.
+    pub(super) new_files: Vec<RepoPath>,
     /// What was named but is not shown, one line each with the reason.
     pub(super) omitted: Vec<String>,
 }
@@ -71,7 +73,12 @@ pub(super) fn resolve_paths(
                     names.directories.push(path);
                 }
             }
-            Target::Unshown(why) => names.omit(&term.text, &why),
+            Target::Unshown(why) => {
+                names.omit(&term.text, &why);
+                if let (Unshown::Missing, Ok(path)) = (why, RepoPath::parse(&term.text)) {
+                    names.new_files.push(path);
+                }
+            }
             Target::Outside(why) => names.omit(&term.text, &why),
             // The words of an ambiguous path are searched for like any others.
             Target::Several | Target::Nothing => {}

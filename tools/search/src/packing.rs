@@ -5,6 +5,7 @@ use tree::{ListedFile, RepoPath};
 
 use super::depth::{SHOWN_FILES, choose_deep};
 use super::evidence::Spread;
+use super::example::{self, is_example, lines_elsewhere};
 use super::excerpt::{ShownSpan, merge_across_blanks, uncovered};
 use super::instructions::{self, Instructions};
 use super::items::{Evidence, EvidenceItem, ItemKind, MapLine};
@@ -18,6 +19,7 @@ use super::render;
 use super::spans::{
     around_lines, best_definition, best_spans, defined, defined_whole, whole_spans,
 };
+use super::terms::Term;
 use super::text::Hit;
 use super::wanted::{WantedFile, share_bytes};
 
@@ -37,6 +39,9 @@ const NEXT_FILES: usize = 10;
 const NEXT_FILES_BYTES: usize = 800;
 /// Maximum number of bytes for lines with what the request quotes or names.
 const MENTION_BYTES: usize = 1200;
+/// The part of the space, in percent, that an example may take, and the maximum number of files that are tried for one.
+const EXAMPLE_PERCENT: usize = 50;
+const MOST_EXAMPLES: usize = 5;
 /// Maximum number of definitions per file that are shown because the user named them.
 const MOST_NAMED: usize = 2;
 /// Longer names are assumed to be generated.
@@ -261,6 +266,38 @@ impl<'a> Packing<'a> {
         self.next_files(ranking);
     }
 
+    /// Adds the first of the `candidates` for an example that fits and that other files name, and the lines that do.
+    /// `lines_with` returns the lines with some terms, if they are few, and the index of the term.
+    pub(super) fn example(
+        &mut self,
+        candidates: &[&ListedFile],
+        lines_with: impl Fn(&[&Term]) -> Vec<(usize, Hit)>,
+    ) {
+        let most = self.left.saturating_sub(self.kept_bytes()) * EXAMPLE_PERCENT / 100;
+        let mut examples = Vec::new();
+        for file in candidates {
+            let Ok(text) = self.reader.text(&file.path) else { continue };
+            let item = EvidenceItem::of(ItemKind::Example, &file.path, &text, text.lines.all());
+            if render::item(&item).len() > most || examples.len() == MOST_EXAMPLES {
+                break;
+            }
+            if is_example(file, &text, candidates) {
+                examples.push((*file, example::term(file), item));
+            }
+        }
+        let terms: Vec<&Term> = examples.iter().map(|(_, term, _)| term).collect();
+        let naming = lines_with(&terms);
+        for (at, (file, _, item)) in examples.into_iter().enumerate() {
+            let naming = naming.iter().filter(|(of, _)| *of == at).map(|(_, hit)| hit.clone());
+            let lines = lines_elsewhere(file, naming);
+            if !lines.is_empty() && self.push(item, &mut { most }) {
+                self.whole.push(file.path.clone());
+                self.evidence.example_lines = self.fitting_lines(lines);
+                return;
+            }
+        }
+    }
+
     /// Returns the bytes that are kept for lines and names, which come after what is shown of the files.
     fn kept_bytes(&self) -> usize {
         let lines: usize = self.rare_lines.lines.iter().map(|hit| render::mention(hit).len()).sum();
@@ -275,19 +312,24 @@ impl<'a> Packing<'a> {
                 item.path == hit.path && (item.first_line..=item.last_line).contains(&hit.line)
             })
         };
+        let lines = self.rare_lines.lines.iter().filter(|hit| !is_shown(hit)).cloned().collect();
+        self.evidence.mentions = self.fitting_lines(lines);
+    }
+
+    /// Takes the space for the first of `lines` that fit, and returns these.
+    fn fitting_lines(&mut self, lines: Vec<Hit>) -> Vec<Hit> {
         let (most, mut cost) = (self.left.min(MENTION_BYTES), render::TITLE_BYTES);
-        let fits = |hit: &&Hit| {
+        let fits = |hit: &Hit| {
             let with = cost + render::mention(hit).len();
             let fits = with <= most;
             cost = if fits { with } else { cost };
             fits
         };
-        let lines = self.rare_lines.lines.iter().filter(|hit| !is_shown(hit));
-        let lines: Vec<Hit> = lines.take_while(fits).cloned().collect();
+        let lines: Vec<Hit> = lines.into_iter().take_while(fits).collect();
         if !lines.is_empty() {
             self.left -= cost;
-            self.evidence.mentions = lines;
         }
+        lines
     }
 
     /// Returns what there is to choose from in a file.

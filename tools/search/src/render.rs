@@ -25,6 +25,8 @@ pub struct Titles {
     pub checks: String,
     /// Title of the lines with what the request quotes or names.
     pub mentions: String,
+    /// Title of the lines that name the example.
+    pub example: String,
     /// Title of the map.
     pub map: String,
     /// Title of the notes about what is not shown.
@@ -46,6 +48,7 @@ pub fn render(evidence: &Evidence, titles: &Titles) -> String {
     text.extend(evidence.items.iter().map(item));
     for (title, section) in [
         (&titles.mentions, evidence.mentions.iter().map(mention).collect()),
+        (&titles.example, evidence.example_lines.iter().map(mention).collect()),
         (&titles.map, evidence.map.iter().map(map_line).collect()),
         (&titles.omitted, list(&evidence.omitted)),
     ] {
@@ -65,7 +68,7 @@ pub(super) fn stable_item(item: &EvidenceItem) -> String {
     let cut = if item.last_line < item.lines { " (beginning)" } else { "" };
     let kind = match item.kind {
         ItemKind::Instructions => " (instructions)",
-        ItemKind::Overview | ItemKind::Named | ItemKind::Passage => "",
+        ItemKind::Overview | ItemKind::Named | ItemKind::Example | ItemKind::Passage => "",
     };
     let fence = fence_around(&item.text);
     let end = if item.text.ends_with('\n') { "" } else { "\n" };
@@ -88,12 +91,8 @@ pub(super) fn item(item: &EvidenceItem) -> String {
     } else {
         format!(":{}-{} of {}", item.first_line, item.last_line, item.lines)
     };
-    let mut text = format!("### {}{lines} {hash}", item.path);
-    text.extend([
-        &encoding(item.encoding),
-        "
-",
-    ]);
+    let kind = if item.kind == ItemKind::Example { " (an example)" } else { "" };
+    let mut text = format!("### {}{lines} {hash}{kind}{}\n", item.path, encoding(item.encoding));
     if !item.text.is_empty() {
         let fence = fence_around(&item.text);
         let end = if item.text.ends_with('\n') { "" } else { "\n" };
@@ -106,7 +105,7 @@ pub(super) fn item(item: &EvidenceItem) -> String {
     text
 }
 
-/// Renders a line with what the request quotes or names.
+/// Renders a line of a file.
 pub(super) fn mention(hit: &Hit) -> String {
     format!("{}:{}: {}\n", hit.path, hit.line, hit.text)
 }
@@ -153,8 +152,10 @@ mod tests {
                 shown(ItemKind::Passage, "````\nx\n````", 7, 20),
                 EvidenceItem { encoding: Some("GBK"), ..shown(ItemKind::Named, "修\n", 1, 1) },
                 shown(ItemKind::Named, "", 1, 0),
+                shown(ItemKind::Example, "z\n", 1, 1),
             ],
             mentions: vec![Hit { path: path("b.rs"), line: 7, text: "a();".into() }],
+            example_lines: vec![Hit { path: path("c.rs"), line: 8, text: "mod a;".into() }],
             map: vec![
                 MapLine { path: path("a.rs"), definitions: vec!["fn a".into(), "struct B".into()] },
                 MapLine { path: path("文.md"), definitions: Vec::new() },
@@ -168,6 +169,7 @@ mod tests {
         let titles = Titles {
             checks: "Checks:".into(),
             mentions: "Lines:".into(),
+            example: "Named by:".into(),
             map: "Files:".into(),
             omitted: "Not shown:".into(),
         };
@@ -187,8 +189,14 @@ mod tests {
            1| 修
         ```
         ### src/a.md (empty) e3b0c442
+        ### src/a.md:1-1 e3b0c442 (an example)
+        ```
+           1| z
+        ```
         Lines:
         b.rs:7: a();
+        Named by:
+        c.rs:8: mod a;
         Files:
         a.rs: fn a, struct B
         文.md

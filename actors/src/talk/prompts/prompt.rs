@@ -195,6 +195,8 @@ prompts! {
     LookOutline = "look_outline",
     /// The heading of the commands that check a change, in the workspace part.
     EvidenceChecks = "evidence_checks",
+    /// The heading of the lines that name the example.
+    EvidenceExample = "evidence_example",
     /// The heading of the workspace's files, in the evidence.
     EvidenceFiles = "evidence_files",
     /// The heading of the workspace's files, if not all of them were searched.

@@ -97,8 +97,13 @@ fn with(home: &tempfile::TempDir, request: &str, options: EvidenceOptions) -> Ev
 /// Renders as a prompt does, with titles of the maximum length.
 fn render(evidence: &Evidence) -> String {
     let title = |mark: &str| mark.repeat(TITLE_BYTES - 1);
-    let titles =
-        Titles { checks: title("c"), mentions: title("n"), map: title("m"), omitted: title("o") };
+    let titles = Titles {
+        checks: title("c"),
+        mentions: title("n"),
+        example: title("e"),
+        map: title("m"),
+        omitted: title("o"),
+    };
     crate::render(evidence, &titles)
 }
 
@@ -415,6 +420,27 @@ fn a_change_is_shown_whole_functions_of_few_files_and_the_lines_of_others() {
     let long =
         passages.iter().filter(|passage| passage.starts_with("src/far.rs")).collect::<Vec<_>>();
     assert!(!long.is_empty(), "{passages:?}");
+}
+
+#[test]
+fn one_more_of_a_kind_brings_the_smallest_whole_and_the_lines_that_name_it() {
+    let home = repository();
+    for (name, lines) in [("footnotes", 60), ("nl2br", 6), ("smarty", 30)] {
+        let text = format!("def {name}(text):\n{}", "    text = turn(text)\n".repeat(lines));
+        write(home.path(), &format!("lib/extensions/{name}.py"), text);
+    }
+    write(home.path(), "lib/extensions/__init__.py", "");
+    write(home.path(), "docs/extensions.md", "- footnotes\n- nl2br\n- smarty\n");
+    write(home.path(), "lib/setup.py", "x = 1\nentry('nl2br')\nentry('nl2brx')\n");
+    let request = "Add a `del_ins` extension: it turns ~~x~~ into <del>";
+    let evidence = with(&home, request, EvidenceOptions { tokens: 1800, ..OPTIONS });
+    assert_eq!(shown(&evidence, ItemKind::Example), ["lib/extensions/nl2br.py:1-7"]);
+    let lines = evidence.example_lines.iter().map(|hit| format!("{}:{}", hit.path, hit.line));
+    assert!(lines.eq(["docs/extensions.md:2", "lib/setup.py:2"]), "{:?}", evidence.example_lines);
+    let text = render(&evidence);
+    assert!(text.contains(" (an example)\n") && text.len() / 4 < 2000, "{text}");
+    let other = with(&home, "The footnotes extension is slow", OPTIONS);
+    assert!(shown(&other, ItemKind::Example).is_empty() && other.example_lines.is_empty());
 }
 
 #[test]

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 
 mod prose;
 
+pub(super) use prose::is_common;
+
 use tools::words::is_han;
 
 /// Maximum number of terms that look like paths.
@@ -254,7 +256,7 @@ fn add_quoted(text: &str, found: &mut Found) {
         found.add(TermKind::Path { line: None }, text);
     }
     let long_enough = text.chars().count() >= if text.contains(is_han) { 2 } else { 3 };
-    let known = is_surely_file(text) || prose::is_common(&text.to_lowercase());
+    let known = is_surely_file(text) || is_common(&text.to_lowercase());
     if long_enough && !known && text.contains(char::is_alphanumeric) {
         found.add(TermKind::Quoted, text);
     }

@@ -37,7 +37,7 @@ const MAX_HAN_WORD: usize = 4;
 const MAX_IDENTIFIER: usize = 64;
 
 /// Returns true if `word`, in lower case, does not help to find anything.
-pub(super) fn is_common(word: &str) -> bool {
+pub(in super::super) fn is_common(word: &str) -> bool {
     [COMMON, COMMON_HAN].iter().any(|common| common.split(' ').any(|known| known == word))
 }
 
