@@ -6,7 +6,7 @@ use std::cell::LazyCell;
 use index::Index;
 use tree::{Hidden, RepoPath};
 
-use super::example::examples;
+use super::example::{MOST_NAMING_LINES, examples};
 use super::items::Evidence;
 use super::look::LookError;
 use super::look::matches::ChosenFiles;
@@ -16,9 +16,6 @@ use super::rare_lines::{RareLines, rare_hits};
 use super::reader::{CachingReader, Unshown};
 use super::render::BYTES_PER_TOKEN;
 use super::terms::extract;
-
-/// A file that more lines name is no example of its kind: its name is a common word.
-const MOST_EXAMPLE_LINES: usize = 24;
 
 /// Options for gathering evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +84,7 @@ pub fn gather(
         if options.spread == Spread::Whole {
             packing.example(&examples(request, &terms, &names, &files), |terms| {
                 let max_bytes = index.max_file_bytes();
-                rare_hits(terms, MOST_EXAMPLE_LINES, index.tree(), &files, max_bytes, &may_show)
+                rare_hits(terms, MOST_NAMING_LINES, index.tree(), &files, max_bytes, &may_show)
             });
         }
         packing.spread(&ranking, options.spread);

@@ -12,6 +12,8 @@ use super::text::Hit;
 
 /// A directory with fewer files like each other is no collection.
 const LEAST_FILES: usize = 3;
+/// A file that more lines name is no example of its kind: its name is a common word.
+pub(super) const MOST_NAMING_LINES: usize = 24;
 /// Maximum number of lines per file that name an example.
 const LINES_PER_FILE: usize = 2;
 /// What "a new X" begins with.
