@@ -40,9 +40,9 @@ struct Derived {
     only: Option<OnlyTests>,
 }
 
-/// Returns the commands for the kinds of project found, one per kind. What the project says itself comes first: the
-/// target of its Makefile; its README counts if nothing else is known. If nothing in the root can be tested, the
-/// directories below it are.
+/// Returns the commands for the kinds of project found, one per kind, if possible one whose program is installed. What
+/// the project says itself comes first: the target of its Makefile; its README counts if nothing else is known. If
+/// nothing in the root can be tested, the directories below it are.
 pub fn derive(project: &Project<'_>, kinds: &Kinds) -> Vec<String> {
     let mut commands: Vec<String> = Vec::new();
     for Derived { command, .. } in all_derived(project, kinds) {
@@ -73,7 +73,12 @@ fn derived_in(site: &Site<'_>, kinds: &Kinds) -> Vec<Derived> {
     let of_kind = |(name, kind): (&String, &ProjectKind)| {
         let usable =
             |test| usable(site, kind, test).map(|(command, recipe)| (command, recipe, test));
-        let (command, recipe, test) = kind.tests.iter().find_map(usable)?;
+        let mut all = kind.tests.iter().filter_map(usable);
+        let first = all.next()?;
+        // What is installed can be used. If nothing is, the user is told what to install.
+        let can_start = |(command, _, _): &(String, _, _)| site.can_start(command);
+        let (command, recipe, test) =
+            if can_start(&first) { first } else { all.find(can_start).unwrap_or(first) };
         let (kind, only) = (name.clone(), test.only.clone());
         proves_nothing(&command).is_none().then_some(Derived { kind, command, recipe, only })
     };

@@ -346,6 +346,9 @@ pub enum Event {
     FilesRead {
         /// The paths, with what was found at each.
         files: Vec<SeenFile>,
+        /// Programs that were looked for and are not installed; absent if there are none.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        missing_programs: Vec<String>,
     },
     /// The Architect was asked for a plan.
     #[serde(rename = "ArchitectStarted@v1")]

@@ -22,6 +22,9 @@ use crate::run::effect::{Effect, Position, Trace};
 /// What was found at each path.
 type Seen = BTreeMap<RepoPath, FoundAtPath>;
 
+/// Names of programs that are not installed.
+type Missing = BTreeSet<String>;
+
 /// Larger directories are not listed.
 const MOST_NAMES: usize = 10_000;
 
@@ -49,8 +52,9 @@ impl FileReader {
     /// Starts a read. Reads happen one at a time: roles take turns.
     pub async fn look(&self) -> Result<FileLook, JournalClosed> {
         let follows = self.run.publisher.follows();
-        let seen = self.run.perform(&mut Reading).await?;
-        Ok(FileLook { file_reader: self.clone(), follows, seen: Mutex::new(seen) })
+        let (seen, missing) = self.run.perform(&mut Reading).await?;
+        let (seen, missing) = (Mutex::new(seen), Mutex::new(missing));
+        Ok(FileLook { file_reader: self.clone(), follows, seen, missing })
     }
 
     /// Reads each of `paths` in the tree as it is after `operations`, as far as these can be carried out. Reads off the
@@ -115,6 +119,17 @@ impl FileReader {
 
     /// Returns the commands that check the project, derived from its files.
     pub async fn checks(&self) -> Result<Vec<String>, JournalClosed> {
+        Ok(self.derived().await?.into_iter().map(|(command, _)| command).collect())
+    }
+
+    /// Returns those of [`Self::checks`] whose program is installed, as far as that is known.
+    pub async fn startable_checks(&self) -> Result<Vec<String>, JournalClosed> {
+        let derived = self.derived().await?.into_iter();
+        Ok(derived.filter(|(_, can_start)| *can_start).map(|(command, _)| command).collect())
+    }
+
+    /// Returns the commands that check the project, and whether each can be started.
+    async fn derived(&self) -> Result<Vec<(String, bool)>, JournalClosed> {
         const MOST: u64 = 1 << 20;
         let look = self.look().await?;
         let run = self.run.clone();
@@ -128,8 +143,12 @@ impl FileReader {
             };
             let exists = |name: &str| !matches!(entry(name), Some(Entry::Missing) | None);
             let names = |dir: &str| look.names(RepoPath::parse(dir).ok().as_ref(), MOST_NAMES);
-            let project = Project { read: &read, exists: &exists, names: &names };
-            let commands = derive(&project, &run.config().projects);
+            let has_program = |name: &str| look.has_program(name);
+            let project =
+                Project { read: &read, exists: &exists, names: &names, has_program: &has_program };
+            let commands = derive(&project, &run.config().projects).into_iter();
+            let commands = commands.map(|command| (project.can_start(&command), command));
+            let commands = commands.map(|(can_start, command)| (command, can_start)).collect();
             (look, commands)
         });
         // Fails only if the whole program is shutting down.
@@ -159,19 +178,19 @@ impl FileReader {
 struct Reading;
 
 impl Effect for Reading {
-    type Outcome = Seen;
+    type Outcome = (Seen, Missing);
     type Stop = JournalClosed;
     // What is known already is not recorded again.
     const POSITION: Position = Position::NextIfAtAll;
 
-    fn look(&mut self, event: &Event) -> Trace<Seen> {
-        let Event::FilesRead { files } = event else { return Trace::Absent };
+    fn look(&mut self, event: &Event) -> Trace<(Seen, Missing)> {
+        let Event::FilesRead { files, missing_programs } = event else { return Trace::Absent };
         let seen = files.iter().map(|file| (file.path.clone(), file.found.clone()));
-        Trace::Foretold(seen.collect())
+        Trace::Foretold((seen.collect(), missing_programs.iter().cloned().collect()))
     }
 
-    async fn act(&mut self, _: &Run) -> Result<Seen, JournalClosed> {
-        Ok(Seen::new())
+    async fn act(&mut self, _: &Run) -> Result<(Seen, Missing), JournalClosed> {
+        Ok((Seen::new(), Missing::new()))
     }
 }
 
@@ -182,9 +201,23 @@ pub struct FileLook {
     follows: bool,
     /// What was read and not known before; in a replay, what was read originally.
     seen: Mutex<Seen>,
+    /// Programs that are not installed; in a replay, those that were not installed originally.
+    missing: Mutex<Missing>,
 }
 
 impl FileLook {
+    /// Returns whether a program is installed. Blocks.
+    fn has_program(&self, name: &str) -> bool {
+        if self.follows {
+            return !lock(&self.missing).contains(name);
+        }
+        let is_there = self.file_reader.run.env.finds(name);
+        if !is_there {
+            lock(&self.missing).insert(name.to_owned());
+        }
+        is_there
+    }
+
     /// Reads `path`. A file larger than `max_bytes` is not read. Blocks.
     pub fn entry(&self, path: &RepoPath, max_bytes: u64) -> Result<Entry, TreeError> {
         let known = lock(&self.file_reader.known).get(path).cloned();
@@ -307,7 +340,8 @@ impl FileLook {
     /// Records what was read. No decision may depend on it before.
     pub async fn done(self) -> Result<(), JournalClosed> {
         let seen = self.seen.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if seen.is_empty() {
+        let missing = self.missing.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if seen.is_empty() && missing.is_empty() {
             return Ok(());
         }
         let redactor = &self.file_reader.run.redactor;
@@ -316,12 +350,13 @@ impl FileLook {
             let secrets = text.map(|it| redactor.known_in(&it.text)).unwrap_or_default();
             SeenFile { path: path.clone(), found: found.clone(), secrets }
         };
-        let read = Event::FilesRead { files: seen.iter().map(file).collect() };
+        let missing_programs = missing.into_iter().collect();
+        let read = Event::FilesRead { files: seen.iter().map(file).collect(), missing_programs };
         lock(&self.file_reader.known).extend(seen);
         self.file_reader.run.publish(read).await
     }
 }
 
-fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
-    seen.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(found: &Mutex<T>) -> MutexGuard<'_, T> {
+    found.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -30,7 +30,11 @@ pub(crate) fn run(around: &Surroundings, global: &Global, _: &InitArgs) -> Resul
     let exists = |name: &str| workspace.join(name).exists();
     let names = |dir: &str| names(&workspace.join(dir), &|_| true);
     let kinds = around.settings(global, &workspace)?.config.projects;
-    let checks = derive(&Project { read: &read, exists: &exists, names: &names }, &kinds);
+    // The instructions are for every machine.
+    let has_program = |_: &str| true;
+    let project =
+        Project { read: &read, exists: &exists, names: &names, has_program: &has_program };
+    let checks = derive(&project, &kinds);
     let name = workspace.file_name().map(|name| name.to_string_lossy().into_owned());
     let dirs = names_of_dirs(&workspace);
     let files = [

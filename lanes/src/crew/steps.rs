@@ -327,7 +327,7 @@ impl State {
         self.spawn_step(myself, async move {
             publish_baseline(&publisher, &fresh).await?;
             let is_new = |command: &String| fresh.iter().all(|check| check.command != *command);
-            let derived = file_reader.checks().await?.into_iter().filter(is_new);
+            let derived = file_reader.startable_checks().await?.into_iter().filter(is_new);
             let lines = derived.filter_map(|command| CommandLine::parse(&command).ok()).collect();
             let others = permitted(workspace.as_ref(), lines).await;
             let tried = match verifier.verify(others, Subject::Untouched).await {

@@ -182,7 +182,7 @@ impl Integration {
     ) -> Result<Vec<String>, Delivery> {
         let file_reader =
             actors::run::file_reader::FileReader::new(place.clone(), self.setup.run.clone());
-        let derived = file_reader.checks().await?;
+        let derived = file_reader.startable_checks().await?;
         let above = self.setup.workspace();
         let missing = derived.into_iter().filter(|command| {
             // Commands that the user has not approved beforehand are skipped rather than asked about at the end.

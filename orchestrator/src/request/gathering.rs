@@ -114,7 +114,7 @@ impl Effect for Gathering {
         let (about, index, options) = (self.about.clone(), self.index.clone(), self.options);
         let (memory, asked_by) = (self.memory.clone(), run.clone());
         let gathered = tokio::task::spawn_blocking(move || {
-            let checks = derived_checks(&index, &asked_by.config().projects);
+            let checks = derived_checks(&index, &asked_by);
             let memos = memory.told(&asked_by, &about, &index);
             (search::gather(&about, &index, &options, &checks), memos)
         });
@@ -145,8 +145,8 @@ pub(crate) async fn secrets_in(dir: PathBuf, rules: Arc<PolicyRules>) -> BTreeSe
     .await
 }
 
-/// Derives the commands that check a change if the plan names none. Blocks.
-fn derived_checks(index: &Index, kinds: &checks::derive::Kinds) -> Vec<String> {
+/// Derives the commands that check a change if the plan names none, as far as they can be started here. Blocks.
+fn derived_checks(index: &Index, run: &Run) -> Vec<String> {
     const MOST_NAMES: usize = 10_000;
     let path = |name: &str| RepoPath::parse(name).ok().filter(|path| index.may_read(path));
     let entry = |name: &str| index.tree().entry(&path(name)?, index.max_file_bytes()).ok();
@@ -160,5 +160,10 @@ fn derived_checks(index: &Index, kinds: &checks::derive::Kinds) -> Vec<String> {
     };
     let exists = |name: &str| !matches!(entry(name), Some(Entry::Missing) | None);
     let names = |dir: &str| index.tree().names(RepoPath::parse(dir).ok().as_ref(), MOST_NAMES);
-    derive(&Project { read: &read, exists: &exists, names: &names }, kinds)
+    let has_program = |name: &str| run.env.finds(name);
+    let project =
+        Project { read: &read, exists: &exists, names: &names, has_program: &has_program };
+    let mut checks = derive(&project, &run.config().projects);
+    checks.retain(|command| project.can_start(command));
+    checks
 }

@@ -331,7 +331,7 @@ impl<'r> RunRecords<'r> {
             for blob in event.effects_mut() {
                 blob.content = content(session, blob)?.into();
             }
-            if let Event::FilesRead { files } = &event {
+            if let Event::FilesRead { files, .. } = &event {
                 secrets.extend(files.iter().flat_map(SeenFile::secrets));
             }
             events.push(Recorded { seq: record.seq, scope: record.scope(), event });

@@ -103,6 +103,12 @@ impl CommandLine {
         &self.command.segments
     }
 
+    /// Returns the program that a line starts, if it is looked up by its name and no shell is needed to know it.
+    pub fn named_program(line: &str) -> Option<String> {
+        let line = Self::parse(line).ok().filter(|line| !line.needs_shell())?;
+        Some(line.program().to_owned()).filter(|program| !program.contains('/'))
+    }
+
     /// Returns whether the line needs a shell to run.
     pub const fn needs_shell(&self) -> bool {
         self.needs_shell
@@ -183,6 +189,16 @@ impl Scripts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_only_a_shell_has_is_no_named_program() {
+        for builtin in [":", "exit 0", "set -e", "cd .", "eval true", "trap '' EXIT", "type sh"] {
+            assert_eq!(CommandLine::named_program(builtin), None, "{builtin}");
+        }
+        let named = CommandLine::named_program("no-such-program -v");
+        assert_eq!(named.as_deref(), Some("no-such-program"));
+        assert_eq!(CommandLine::named_program("./here"), None);
+    }
 
     fn words(text: &str) -> Vec<Vec<String>> {
         CommandLine::parse(text).unwrap().segments().iter().map(|it| it.words.clone()).collect()

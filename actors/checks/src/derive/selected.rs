@@ -62,7 +62,7 @@ mod tests {
             let names = project.iter().map(|(file, _)| (*file).to_owned());
             if dir.is_empty() { names.collect() } else { Vec::new() }
         };
-        let site = Project { read: &read, exists: &exists, names: &names };
+        let site = Project { read: &read, exists: &exists, names: &names, has_program: &|_| true };
         let files: Vec<String> = files.iter().map(|file| (*file).to_owned()).collect();
         derive_for_tests(&site, &config.projects, &files)
     }

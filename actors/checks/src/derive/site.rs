@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use config::alternatives;
+use shell::CommandLine;
 
 /// Number of files that match a pattern which are read to find a text.
 const MOST_READ: usize = 8;
@@ -17,6 +18,15 @@ pub struct Project<'p> {
     pub exists: &'p dyn Fn(&str) -> bool,
     /// Returns the sorted names in a directory; `""` is the root.
     pub names: &'p dyn Fn(&str) -> Vec<String>,
+    /// Returns true if a program of this name is installed.
+    pub has_program: &'p dyn Fn(&str) -> bool,
+}
+
+impl Project<'_> {
+    /// Returns true unless it is known that the program of a command is not installed.
+    pub fn can_start(&self, command: &str) -> bool {
+        CommandLine::named_program(command).is_none_or(|program| (self.has_program)(&program))
+    }
 }
 
 /// A directory of a project.
@@ -32,6 +42,11 @@ impl<'p> Site<'p> {
     /// Returns the root of a project.
     pub(super) fn root(project: &'p Project<'p>) -> Self {
         Self { project, dir: String::new(), listed: Rc::default() }
+    }
+
+    /// Returns true unless it is known that the program of a command is not installed.
+    pub(super) fn can_start(&self, command: &str) -> bool {
+        self.project.can_start(command)
     }
 
     /// Returns the path of the directory, empty for the root.

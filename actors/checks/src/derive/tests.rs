@@ -13,6 +13,10 @@ fn settings() -> config::Config {
 }
 
 fn derived(files: &[(&str, &str)]) -> Vec<String> {
+    derived_with(files, &|_| true)
+}
+
+fn derived_with(files: &[(&str, &str)], has_program: &dyn Fn(&str) -> bool) -> Vec<String> {
     let read = |name: &str| {
         files.iter().find(|(file, _)| *file == name).map(|(_, text)| (*text).to_owned())
     };
@@ -26,7 +30,10 @@ fn derived(files: &[(&str, &str)]) -> Vec<String> {
         let names: BTreeSet<&str> = inside.filter_map(|rest| rest.split('/').next()).collect();
         names.into_iter().map(str::to_owned).collect()
     };
-    derive(&Project { read: &read, exists: &exists, names: &names }, &settings().projects)
+    derive(
+        &Project { read: &read, exists: &exists, names: &names, has_program },
+        &settings().projects,
+    )
 }
 
 /// Returns the verdict of the default policy about a command that is fully confined.
@@ -281,4 +288,13 @@ fn the_readme_is_used_when_nothing_else_names_the_tests() {
     }
     let both = [("Cargo.toml", ""), ("README.md", "`cargo test --workspace`")];
     assert_eq!(derived(&both), ["cargo test"]);
+}
+
+#[test]
+fn what_is_installed_is_derived_rather_than_what_is_not() {
+    let gem = [("Gemfile", ""), ("Rakefile", "task :test"), ("Makefile", "test:\n\t./all\n")];
+    assert_eq!(derived_with(&gem, &|_| true), ["make test", "bundle exec rake test"]);
+    assert_eq!(derived_with(&gem, &|name| name != "bundle"), ["make test", "rake test"]);
+    // If nothing is, the user is told what to install.
+    assert_eq!(derived_with(&gem, &|_| false), ["make test", "bundle exec rake test"]);
 }

@@ -21,7 +21,7 @@ impl Event {
             Self::ImagesRead { images, .. } => {
                 images.iter().filter_map(NamedImage::content).collect()
             }
-            Self::FilesRead { files } => {
+            Self::FilesRead { files, .. } => {
                 files.iter().filter_map(|file| file.found.content()).collect()
             }
             Self::Looked { told, .. } => told.iter().collect(),
@@ -69,7 +69,7 @@ impl Event {
             Self::ImagesRead { images, .. } => {
                 images.iter_mut().filter_map(NamedImage::content_mut).collect()
             }
-            Self::FilesRead { files } => {
+            Self::FilesRead { files, .. } => {
                 files.iter_mut().filter_map(|file| file.found.content_mut()).collect()
             }
             Self::Looked { told, .. } => told.iter_mut().collect(),

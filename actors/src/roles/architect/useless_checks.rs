@@ -36,7 +36,7 @@ pub(crate) async fn objection(
         return Ok(None);
     }
     let is_barred = |command: &String| objected(run, command, confined).is_some();
-    let mut derived = file_reader.checks().await?;
+    let mut derived = file_reader.startable_checks().await?;
     derived.retain(|command| !is_barred(command) && lacked_by(command, tried).is_none());
     let (barred, mut unstarted): (Vec<String>, Vec<String>) = commands
         .into_iter()
@@ -67,7 +67,7 @@ pub(crate) async fn objection(
         if let Some(missing) = lacked_by(command, &lacking) {
             return format!("you tried it, and {missing}");
         }
-        let program = program_of(command).unwrap_or_default();
+        let program = CommandLine::named_program(command).unwrap_or_default();
         format!("the program `{program}` is not installed here")
     });
     let checks = listed(&barred, "would not be run", &|command| {
@@ -148,12 +148,6 @@ fn objected(run: &Run, command: &str, confined: Degree) -> Option<Obstacle> {
     }
 }
 
-/// Returns the program that a command starts, if that can be determined without a shell.
-fn program_of(command: &str) -> Option<String> {
-    let line = CommandLine::parse(command).ok().filter(|line| !line.needs_shell())?;
-    Some(line.program().to_owned()).filter(|program| !program.contains('/'))
-}
-
 /// Returns true for the commands that do nothing.
 fn is_empty(command: &str) -> bool {
     matches!(command.trim(), "true" | ":")
@@ -183,7 +177,8 @@ struct Barred {
 impl Barring<'_> {
     /// Returns the programs of the checks that are not installed on this machine.
     fn missing(&self, run: &Run) -> Vec<String> {
-        let programs = self.commands.iter().filter_map(|command| program_of(command));
+        let programs =
+            self.commands.iter().filter_map(|command| CommandLine::named_program(command));
         programs.filter(|program| !run.env.finds(program)).collect()
     }
 
@@ -218,8 +213,9 @@ impl Effect for Barring<'_> {
             Mode::Yolo => true,
         };
         let missing = if any_runs { self.missing(run) } else { Vec::new() };
-        let is_missing =
-            |command: &str| program_of(command).is_some_and(|it| missing.contains(&it));
+        let is_missing = |command: &str| {
+            CommandLine::named_program(command).is_some_and(|it| missing.contains(&it))
+        };
         let is_barred = |command: &str| match objected(run, command, confined) {
             Some(Obstacle::Asked(_)) => {
                 run.attendance == Attendance::Unattended && !self.is_allowed(command, confined)
@@ -246,19 +242,5 @@ impl Effect for Barring<'_> {
                 .await?;
         }
         Ok(Barred { commands, missing, lacking, vacuous, confined })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_only_a_shell_has_is_no_missing_program() {
-        for builtin in [":", "exit 0", "set -e", "cd .", "eval true", "trap '' EXIT", "type sh"] {
-            assert_eq!(program_of(builtin), None, "{builtin}");
-        }
-        assert_eq!(program_of("no-such-program -v").as_deref(), Some("no-such-program"));
-        assert_eq!(program_of("./here"), None);
     }
 }

@@ -68,7 +68,10 @@ async fn try_both(
             let exercise = workshop.exercise_command(case);
             match exercise {
                 Some(command) => vec![command],
-                None => on_a_thread(move || commands_for(&root, &tests, &config)).await,
+                None => {
+                    let env = workshop.environment_in(scratch);
+                    on_a_thread(move || commands_for(&root, &tests, &config, &env)).await
+                }
             }
         }
         given => given.to_vec(),

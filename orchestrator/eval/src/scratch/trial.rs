@@ -6,7 +6,7 @@ use checks::derive::{Project, derive_for_tests};
 use checks::outcome::{Check, CheckOutcome, ReadingRules, read_outcome};
 use checks::verified::MissingKind;
 use config::Config;
-use shell::{CommandLine, RunOptions};
+use shell::{CommandLine, Environment, RunOptions};
 use tools::plain::plain_text;
 use tools::regular;
 use tree::{ReadTree, RepoPath};
@@ -35,8 +35,13 @@ impl Trial {
     }
 }
 
-/// Returns the commands that run tests in a workspace. Blocks.
-pub(crate) fn commands_for(workspace: &Path, tests: &[String], config: &Config) -> Vec<String> {
+/// Returns the commands that run tests in a workspace, in this environment. Blocks.
+pub(crate) fn commands_for(
+    workspace: &Path,
+    tests: &[String],
+    config: &Config,
+    env: &Environment,
+) -> Vec<String> {
     let Ok(tree) = ReadTree::open(workspace) else { return Vec::new() };
     let read = |path: &str| regular::read_text(&workspace.join(path), MAX_BYTES).ok();
     let exists = |path: &str| workspace.join(path).exists();
@@ -44,7 +49,9 @@ pub(crate) fn commands_for(workspace: &Path, tests: &[String], config: &Config) 
         let dir = RepoPath::parse(dir).ok();
         tree.names(dir.as_ref(), MAX_NAMES)
     };
-    let project = Project { read: &read, exists: &exists, names: &names };
+    let has_program = |name: &str| env.finds(name);
+    let project =
+        Project { read: &read, exists: &exists, names: &names, has_program: &has_program };
     derive_for_tests(&project, &config.projects, tests)
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use config::Config;
+use shell::Environment;
 use tools::blocking::on_a_thread;
 use tools::clock::Clock;
 use tree::{FileThen, UserRepository, put, remove_tree};
@@ -115,6 +116,11 @@ impl Workshop {
     ) -> Result<(), EvalError> {
         let top = scratch.top.clone();
         on_a_thread(move || files.put_tests(&top)).await
+    }
+
+    /// Returns the environment of commands in a scratch tree.
+    pub(crate) fn environment_in(&self, scratch: &Scratch) -> Environment {
+        (self.programs.command_options)(&scratch.top, &scratch.seen).env
     }
 
     /// Runs commands in a scratch tree.

@@ -225,7 +225,7 @@ mod tests {
             (run, None, Some(turn(Side::User))),
             (run, None, Some(decided)),
             (run, lane, crashed()),
-            (run, None, Some(E::FilesRead { files: vec![] })),
+            (run, None, Some(E::FilesRead { files: vec![], missing_programs: vec![] })),
             (run, None, crashed()),
             (run, lane, crashed()),
             // From a later version.
@@ -262,7 +262,7 @@ mod tests {
         ) {
             let event = |kind| match kind {
                 0 => E::RoleCrashed { role: Role::Editor },
-                1 => E::FilesRead { files: vec![] },
+                1 => E::FilesRead { files: vec![], missing_programs: vec![] },
                 2 => E::ApplyCompleted { iteration: 1, applied: true },
                 3 => E::ApplyStarted { iteration: 1 },
                 4 => E::BaselineSkipped { iteration: 1 },
