@@ -1,6 +1,7 @@
 //! Text in any encoding: decoded for models and people, and written back with every other byte as it was. Pure.
 
 use std::borrow::Cow;
+use std::iter;
 use std::sync::LazyLock;
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
@@ -131,6 +132,25 @@ impl ByteOrder {
     }
 }
 
+/// Returns the text with each character beyond Latin-1 replaced by as many `_` as it has bytes, so that every place stays
+/// where it is. The scanner of the Bash grammar (tree-sitter-bash 0.25.1) looks characters up in a table of those of
+/// Latin-1, and reads beyond its end for others.
+pub fn latin1_only(text: &str) -> Cow<'_, str> {
+    let is_latin1 = |c: &char| u32::from(*c) <= 0xff;
+    if text.chars().all(|c| is_latin1(&c)) {
+        return Cow::Borrowed(text);
+    }
+    let mut replaced = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_latin1(&c) {
+            replaced.push(c);
+        } else {
+            replaced.extend(iter::repeat_n('_', c.len_utf8()));
+        }
+    }
+    Cow::Owned(replaced)
+}
+
 fn utf8(text: &str) -> Decoded<'_> {
     Decoded { text: text.into(), encoding: TextEncoding::UTF_8, is_exact: true }
 }
@@ -232,6 +252,12 @@ mod tests {
         ("windows-1254", "/* charset=windows-1254 */ // Türkçe açıklama: ığüşöç\n"),
         ("windows-874", "// ทดสอบการตั้งค่า\nint a = 1;\n"),
     ];
+
+    #[test]
+    fn characters_beyond_latin1_keep_their_place() {
+        assert!(matches!(latin1_only("aé\u{ff}"), Cow::Borrowed("aé\u{ff}")));
+        assert_eq!(latin1_only("aé中{😀}\u{100}"), "aé___{____}__");
+    }
 
     fn encoded(encoding: &str, text: &str) -> Vec<u8> {
         Encoding::for_label(encoding.as_bytes()).unwrap().encode(text).0.into_owned()

@@ -371,12 +371,23 @@ mod tests {
         }
     }
 
+    #[test]
+    fn any_character_may_follow_a_brace() {
+        for c in ['\u{10ffff}', '\u{31860}', '😀', '中'] {
+            for line in [format!("echo {{{c}"), format!("echo '{{{c}}}' | wc {c}")] {
+                CommandLine::parse(&line).unwrap();
+            }
+            let line = CommandLine::parse(&format!("echo a{c} b")).unwrap();
+            assert_eq!(line.segments()[0].words, ["echo", &format!("a{c}"), "b"]);
+        }
+    }
+
     /// The longest line that is parsed, in bytes.
     const MAX_TEXT: usize = 4096;
 
     proptest::proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text in "[ a-c'\"\\\\&|;<>$`(){}#é\n]{0,40}") {
+        fn any_text_is_read_or_refused(text in "[ a-c'\"\\\\&|;<>$`(){}#é中😀\n]{0,40}") {
             if let Ok(command) = CommandLine::parse(&text) {
                 proptest::prop_assert!(command.segments().iter().all(|it| !(it.words.is_empty() && it.assignments.is_empty())));
             }

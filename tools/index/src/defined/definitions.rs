@@ -201,6 +201,11 @@ mod tests {
         assert_eq!(defined("a.ex", elixir), ["defmodule B 1-12", ".def f 4-9", ".defp g 11-11"]);
         let bash = "#!/bin/bash\n# Doc.\nf() {\n  x\n}\nfunction g {\n  y\n}\n";
         assert_eq!(defined("a.sh", bash), ["function f 2-5", "function g 6-8"]);
+        // The grammar alone crashes on any of these characters.
+        for c in ['\u{10ffff}', '\u{31860}', '😀', '中'] {
+            let braces = format!("a={{{c}}}\n# {c}\nf() {{\n  echo {{1{c}..2}}\n}}\n");
+            assert_eq!(defined("a.sh", &braces), ["function f 2-5"], "{c}");
+        }
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Finds definitions with the grammar of a language. Pure. In a text with syntax errors, finds the unambiguous ones.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
+use tools::encoding::latin1_only;
 use tree_sitter::{Language, Node, Parser};
 
 use crate::defined::definitions::Definition;
@@ -16,6 +18,7 @@ struct LoadedLanguage {
     /// What each kind of node defines, by its number.
     defines: Vec<Option<&'static DefiningNode>>,
     has_clauses: bool,
+    is_latin1: bool,
 }
 
 /// Finds the definitions in a file with this extension; `None` for a language without a grammar.
@@ -27,7 +30,8 @@ pub(crate) fn definitions_by_grammar(
     let loaded = loaded(extension)?;
     let mut parser = Parser::new();
     parser.set_language(&loaded.language).ok()?;
-    let tree = parser.parse(text, None)?;
+    let readable = if loaded.is_latin1 { latin1_only(text) } else { Cow::Borrowed(text) };
+    let tree = parser.parse(readable.as_ref(), None)?;
     let mut found: Vec<Definition> = Vec::new();
     let mut cursor = tree.walk();
     // End offsets of the definitions that enclose the node.
@@ -68,7 +72,8 @@ fn loaded(extension: &str) -> Option<&'static LoadedLanguage> {
     static LOADED: [OnceLock<LoadedLanguage>; LANGUAGES.len()] =
         [const { OnceLock::new() }; LANGUAGES.len()];
     let at = LANGUAGES.iter().position(|language| language.extensions.contains(&extension))?;
-    let LanguageGrammar { grammar, definitions, inherited, has_clauses, .. } = LANGUAGES.get(at)?;
+    let LanguageGrammar { grammar, definitions, inherited, has_clauses, is_latin1, .. } =
+        LANGUAGES.get(at)?;
     let load = || {
         let language = Language::from(*grammar);
         let mut defines = vec![None; language.node_kind_count()];
@@ -78,7 +83,7 @@ fn loaded(extension: &str) -> Option<&'static LoadedLanguage> {
             *place = kind
                 .and_then(|kind| definitions.iter().chain(*inherited).find(|(of, ..)| *of == kind));
         }
-        LoadedLanguage { language, defines, has_clauses: *has_clauses }
+        LoadedLanguage { language, defines, has_clauses: *has_clauses, is_latin1: *is_latin1 }
     };
     Some(LOADED.get(at)?.get_or_init(load))
 }

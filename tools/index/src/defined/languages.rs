@@ -15,6 +15,8 @@ pub(super) struct LanguageGrammar {
     pub(super) inherited: &'static [DefiningNode],
     /// True if one definition may be written as several clauses, one after the other.
     pub(super) has_clauses: bool,
+    /// True if its scanner can read only the characters of Latin-1, see [`latin1_only`](tools::encoding::latin1_only).
+    pub(super) is_latin1: bool,
 }
 
 /// A kind of node that defines something, the keyword of the language for it, and where the name is.
@@ -44,7 +46,8 @@ const fn language(
     grammar: LanguageFn,
     definitions: &'static [DefiningNode],
 ) -> LanguageGrammar {
-    LanguageGrammar { extensions, grammar, definitions, inherited: &[], has_clauses: false }
+    let (inherited, has_clauses, is_latin1): (&[_], _, _) = (&[], false, false);
+    LanguageGrammar { extensions, grammar, definitions, inherited, has_clauses, is_latin1 }
 }
 
 const fn extending(
@@ -56,6 +59,10 @@ const fn extending(
 
 const fn with_clauses(language: LanguageGrammar) -> LanguageGrammar {
     LanguageGrammar { has_clauses: true, ..language }
+}
+
+const fn in_latin1(language: LanguageGrammar) -> LanguageGrammar {
+    LanguageGrammar { is_latin1: true, ..language }
 }
 
 const JAVASCRIPT_FUNCTIONS: NamePlace =
@@ -292,9 +299,9 @@ pub(super) static LANGUAGES: &[LanguageGrammar] = &[
             ("instance", "instance", NAME),
         ],
     )),
-    language(
+    in_latin1(language(
         &["sh", "bash"],
         tree_sitter_bash::LANGUAGE,
         &[("function_definition", "function", NAME)],
-    ),
+    )),
 ];

@@ -5,6 +5,7 @@
 //! of them: text that the grammar skips or repairs does not count as understood.
 
 use policy::{Assignment, Join, Opaque, SimpleCommand};
+use tools::encoding::latin1_only;
 use tree_sitter::{Node, Parser, Tree};
 
 use super::word::{self, Word};
@@ -82,7 +83,7 @@ fn tree(text: &str) -> Option<Tree> {
 fn parse(text: &str) -> Option<Tree> {
     let mut parser = Parser::new();
     parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
-    parser.parse(text, None)
+    parser.parse(latin1_only(text).as_ref(), None)
 }
 
 /// A traversal of the syntax tree, in text order.
