@@ -81,6 +81,8 @@ pub struct CrewSetup {
 pub struct PlanInParts {
     /// The plan.
     pub plan: Plan,
+    /// The diff that came with it, if one did.
+    pub draft: Option<String>,
     /// The Architect's dialogue, which continues with the next part.
     pub dialogue: Dialogue,
 }
@@ -423,7 +425,8 @@ impl State {
     fn hand_over(&mut self) {
         let dialogue = self.dialogue_of(AgentRole::Architect);
         let plan = self.plan.plan().cloned().unwrap_or_default();
-        self.end(CrewEnd::InParts(Box::new(PlanInParts { plan, dialogue })));
+        let draft = self.plan.draft().map(|draft| draft.text.clone());
+        self.end(CrewEnd::InParts(Box::new(PlanInParts { plan, draft, dialogue })));
     }
 
     fn end(&mut self, end: CrewEnd) {

@@ -96,11 +96,45 @@ fn a_change_in_parts_is_checked_whole_written_once_and_taken_back_at_once() {
     }
     let draft = world.provider.last_message("editor", 1);
     assert!(draft.contains("not part of your diff: c to f"), "{draft}");
+    let next = world.provider.last_message("editor", 2);
+    assert!(!next.contains("the last one failed"), "{next}");
 
     assert_replays(&world);
     let undone = world.deepseek(["rewind", "1"]).run();
     assert_eq!(undone.code, Some(0), "{}", undone.stderr);
     assert_eq!(world.project.hashes(""), before);
+}
+
+#[test]
+fn a_derived_check_whose_program_is_not_installed_is_neither_offered_nor_run() {
+    let kind = "[projects.plain]\nmanifests = [\"a.txt\"]\nis_root = true\ntests = [{ run = \"no-such-tool test\" }]\n";
+    let world = World::of(old(), Provider::new(three_parts())).configure(kind);
+    let run = world.chat(REQUEST);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
+    assert!(!world.provider.last_message("architect", 1).contains("no-such-tool"));
+    assert!(run.events.iter().any(|it| it["missing_programs"][0] == "no-such-tool"));
+    assert_replays(&world);
+}
+
+#[test]
+fn a_diff_may_come_with_the_plan_of_any_part() {
+    let drafted = |files: &[&str], remains: &str| {
+        architect(format!("{}\nEDITOR_DRAFT_V1\n{}", part(files, remains), says_new(files)))
+    };
+    let replies = vec![
+        drafted(&FILES[..2], "c to f"),
+        drafted(&FILES[2..4], "e and f"),
+        drafted(&FILES[4..], ""),
+    ];
+    let world = World::of(old(), Provider::new(replies));
+    let run = world.chat(REQUEST);
+    assert_eq!(run.ending(), "0 delivered/proven", "{:?}", run.all("DraftPassedOver"));
+    assert_eq!(said(&world), "new new new new new new");
+    assert_eq!(world.provider.roles(), "architect architect architect");
+    assert_replays(&world);
+    let calls = run.all("EditorStarted").iter().map(|it| it["call"].clone()).collect::<Vec<_>>();
+    let replies = run.all("ModelReply").iter().map(|it| it["call"].clone()).collect::<Vec<_>>();
+    assert_eq!(calls, replies);
 }
 
 #[test]

@@ -82,8 +82,11 @@ impl State {
         let (files, operations) = (plan.files.clone(), plan.operations.clone());
         let more = plan.more.is_some();
         if !stands {
-            let draft = self.with_plan(draft, &plan).await?;
+            let draft = self.with_plan(draft).await?;
             self.plan.carry_out(plan, draft);
+            if *self.cycle.doing() == Next::Plan(PlanReason::NextPart) {
+                self.setbacks.begin_part();
+            }
             // The last diff belongs to another plan.
             if files.is_empty() {
                 self.draft.keep(Draft::default());
@@ -102,14 +105,11 @@ impl State {
     async fn with_plan(
         &self,
         draft: Option<String>,
-        plan: &Plan,
     ) -> Result<Option<DraftWithPlan>, JournalClosed> {
         let Some(text) = draft else { return Ok(None) };
         let call = self.dialogue_of(AgentRole::Architect).last_call();
         let refused = Next::Plan(PlanReason::Failed(FailureClass::PatchMismatch));
-        let why = if plan.more.is_some() {
-            "a change in parts is drafted in a worktree"
-        } else if !self.setup.may_draft() {
+        let why = if !self.setup.may_draft() {
             "a plan may not bring one here"
         } else if *self.cycle.doing() == refused {
             "a diff for this request was refused before"

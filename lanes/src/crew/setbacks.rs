@@ -38,6 +38,11 @@ impl Setbacks {
         &self.details
     }
 
+    /// Forgets the words for what went wrong: it belongs to a part of the change that is made.
+    pub(super) fn begin_part(&mut self) {
+        self.details.clear();
+    }
+
     /// Returns what the Architect has not been told, once, with what went wrong last.
     pub(super) fn take_for_architect(&mut self) -> String {
         let mut details = std::mem::take(&mut self.left_out);

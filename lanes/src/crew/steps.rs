@@ -86,11 +86,11 @@ impl State {
 
     /// Continues with a plan that another crew made.
     pub(super) fn continue_with(&mut self, myself: &ActorRef<Msg>, begun: PlanInParts) {
-        let PlanInParts { plan, dialogue } = begun;
+        let PlanInParts { plan, draft, dialogue } = begun;
         let file_reader = self.file_reader.clone();
         self.spawn_step(myself, async move {
             let derived = derived_for(&file_reader, &plan).await?;
-            let (tolerances, new, draft) = (Vec::new(), Vec::new(), None);
+            let (tolerances, new) = (Vec::new(), Vec::new());
             let planned = Planned { plan, tolerances, new, draft };
             Ok(StepResult::Planned(dialogue, Ok(planned), derived))
         });

@@ -292,7 +292,7 @@ impl Conductor {
         merged: &MergedLanes,
         standing: &TeamStanding,
     ) -> Result<Written, Delivery> {
-        let staged = Self::staged(merged.changes(), &standing.title());
+        let staged = Self::staged(merged.changes(), &self.title(standing));
         Ok(match self.setup.workspace().commit_patch_set(staged).await {
             Ok(Extent::Whole) => Written::Yes,
             Ok(Extent::Part(LeftOut { paths, .. })) => Written::Part(paths),
@@ -337,6 +337,12 @@ impl Conductor {
         Staged { id, purpose, title: title.into(), changes, repairs, put_aside, taken }
     }
 
+    /// Returns a short title for the whole change.
+    fn title(&self, standing: &TeamStanding) -> String {
+        let in_parts = self.setup.in_parts().map(|_| "the change in parts".to_owned());
+        in_parts.unwrap_or_else(|| standing.title())
+    }
+
     /// Stages the parts of a change that were made, if the change is not part of the result.
     async fn stage_parts(
         &self,
@@ -367,7 +373,8 @@ impl Conductor {
         delivery: Delivery,
     ) -> Result<Option<Delivery>, Delivery> {
         let patch = self.setup.run.fresh_id();
-        let staged = Self::staged(merged.changes(), &format!("{}, not verified", standing.title()));
+        let staged =
+            Self::staged(merged.changes(), &format!("{}, not verified", self.title(standing)));
         self.publisher().publish(staged.event(&patch, None)).await?;
         Ok(Some(staged_as(short_id(&patch), delivery)))
     }
