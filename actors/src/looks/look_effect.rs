@@ -365,8 +365,13 @@ impl Eyes<'_> {
                 })
             }
             Look::Search { pattern, glob } => {
-                let matches = self.visible.matches(pattern, glob.as_deref(), room)?;
-                Ok(self.matches(&look.to_string(), &matches))
+                let (pattern, glob) = match glob {
+                    Some(glob) => (pattern.as_str(), Some(glob.as_str())),
+                    None => self.visible.split_at_file_name(pattern),
+                };
+                let matches = self.visible.matches(pattern, glob, room)?;
+                let (pattern, glob) = (pattern.to_owned(), glob.map(str::to_owned));
+                Ok(self.matches(&Look::Search { pattern, glob }.to_string(), &matches))
             }
             Look::Symbol { name } => Ok(self.symbol(name, &self.visible.symbol(name, room)?)),
             Look::Query { words, most, glob } => {

@@ -111,13 +111,15 @@ pub(crate) fn context(
     Ok(ranges.into_iter().map(part).collect())
 }
 
-/// A pattern may contain `|`: the text after the last one is a glob only if it looks like a path pattern.
+/// A pattern may contain `|`: the text after the last one is a glob only if it looks like a path pattern. After a
+/// backslash it is a character to find.
 fn search(rest: &str) -> (&str, Option<&str>) {
     let is_glob = |glob: &str| {
         let is_word = |c: char| c.is_alphanumeric() || "._-/*?[]{},!".contains(c);
         glob.chars().all(is_word) && glob.contains(['.', '/', '*'])
     };
     match rest.rsplit_once('|') {
+        Some((pattern, _)) if pattern.ends_with('\\') => (rest, None),
         Some((pattern, glob)) if is_glob(glob.trim()) && !glob.trim().is_empty() => {
             (pattern.trim(), Some(glob.trim()))
         }
@@ -161,11 +163,12 @@ mod tests {
 
     #[test]
     fn searches_symbols_and_directories() {
-        let answer = "NEED_SEARCH|fn (a|b)\nNEED_SEARCH|is_drained|crates/**/*.rs\nNEED_SEARCH|a|b\nNEED_SYMBOL|Cart::total\nNEED_LIST|src/\nNEED_LIST|.\nNEED_LIST|\nNEED_RUN|cargo test -- a | tail -3\nNEED_ANSWER|Which one?\nNEED_TOOL|git.show|{\"revision\":\"a|b\"}\nNEED_TOOL|git.status";
+        let answer = "NEED_SEARCH|fn (a|b)\nNEED_SEARCH|is_drained|crates/**/*.rs\nNEED_SEARCH|a|b\nNEED_SEARCH|a \\|\nNEED_SYMBOL|Cart::total\nNEED_LIST|src/\nNEED_LIST|.\nNEED_LIST|\nNEED_RUN|cargo test -- a | tail -3\nNEED_ANSWER|Which one?\nNEED_TOOL|git.show|{\"revision\":\"a|b\"}\nNEED_TOOL|git.status";
         let expected = [
             "`fn (a|b)`",
             "`is_drained` in crates/**/*.rs",
             "`a|b`",
+            "`a \\|`",
             "symbol Cart::total",
             "src/",
             "./",

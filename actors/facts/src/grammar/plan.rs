@@ -107,14 +107,18 @@ pub struct PlanLimits {
 
 impl Plan {
     /// Returns the acceptance criteria. A `|` separates the criterion from its check only if one of the plan's checks
-    /// follows it.
+    /// follows it; a criterion that is one of the checks is shown by it.
     pub fn criteria(&self) -> impl Iterator<Item = Criterion<'_>> {
-        self.accept.iter().map(|line| {
-            let named = line.rsplit_once('|').and_then(|(criterion, check)| {
-                let check = self.verify.iter().find(|known| *known == check.trim())?;
-                Some(Criterion { criterion: criterion.trim_end(), shown_by: Some(check) })
+        let check = |text: &str| self.verify.iter().find(|known| *known == text.trim());
+        self.accept.iter().map(move |line| {
+            // A command may contain `|` as well.
+            let named = line.match_indices('|').find_map(|(at, _)| {
+                let (criterion, named) = line.split_at(at);
+                let shown_by = Some(check(named.get(1..)?)?.as_str());
+                Some(Criterion { criterion: criterion.trim_end(), shown_by })
             });
-            named.unwrap_or(Criterion { criterion: line, shown_by: None })
+            let itself = Criterion { criterion: line, shown_by: check(line).map(String::as_str) };
+            named.unwrap_or(itself)
         })
     }
 

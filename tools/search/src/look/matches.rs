@@ -66,6 +66,16 @@ impl VisibleTree<'_> {
         Ok(fitting(self.hits(&files, pattern, &limits)?, MATCHES, room))
     }
 
+    /// Splits a pattern whose last alternative is the name of a file from that name, which is meant as a glob, unless all
+    /// alternatives are names of files.
+    pub fn split_at_file_name<'p>(&self, pattern: &'p str) -> (&'p str, Option<&'p str>) {
+        let Some((before, last)) = pattern.rsplit_once('|') else { return (pattern, None) };
+        let files = self.files_below(None);
+        let is_file = |name: &str| files.iter().any(|file| file.path.name() == name);
+        let is_glob = is_file(last) && !before.ends_with('\\') && !before.split('|').all(is_file);
+        if is_glob { (before, Some(last)) } else { (pattern, None) }
+    }
+
     /// Returns the directory, or the file, that a glob names before its first pattern.
     fn directory_of(&self, glob: &str) -> Option<RepoPath> {
         let plain = glob.split(['*', '?', '[', '{', '!', ',', '\\']).next()?;
@@ -228,6 +238,22 @@ mod tests {
         assert_eq!(visible.matches("need", Some("d/*.rs"), 10_000), Err(LookError::NoMatch(1)));
         assert_eq!(visible.matches("(", None, 10_000), Err(LookError::NoPattern));
         assert_eq!(visible.matches("x", Some("["), 10_000), Err(LookError::NoGlob("[".to_owned())));
+    }
+
+    #[test]
+    fn a_name_of_a_file_after_the_pattern_is_a_glob() {
+        let (_home, tree) = tree(&[("Rakefile", "spec"), ("lib/Gemfile", "x"), ("a.rb", "spec")]);
+        let visible = VisibleTree::new(&tree, MANY, ALL);
+        for (pattern, expected) in [
+            ("spec|Rakefile", ("spec", Some("Rakefile"))),
+            ("a|b|Gemfile", ("a|b", Some("Gemfile"))),
+            ("Rakefile|Gemfile", ("Rakefile|Gemfile", None)),
+            ("spec|Makefile", ("spec|Makefile", None)),
+            ("spec\\|Rakefile", ("spec\\|Rakefile", None)),
+            ("Rakefile", ("Rakefile", None)),
+        ] {
+            assert_eq!(visible.split_at_file_name(pattern), expected);
+        }
     }
 
     #[test]

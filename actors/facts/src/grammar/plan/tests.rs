@@ -25,10 +25,16 @@ fn the_contract_as_written() {
 
 #[test]
 fn criteria_name_the_checks_that_show_them() {
-    let body = "PLAN|a\nFILE|x|b\nVERIFY|cargo test sum\nACCEPT|it adds | cargo test sum\nACCEPT|a|b holds\nACCEPT|it is fast";
+    let body = "PLAN|a\nFILE|x|b\nVERIFY|cargo test sum\nVERIFY|grep -E 'a|b' c\nACCEPT|it adds | cargo test sum\nACCEPT|a|b holds\nACCEPT|it is fast\nACCEPT|x|y is gone|grep -E 'a|b' c\nACCEPT|cargo test sum";
     let (plan, _) = parse(&format!("ARCHITECT_PLAN_V1\n{body}\nARCHITECT_PLAN_END")).unwrap();
     let read: Vec<_> = plan.criteria().map(|it| (it.criterion, it.shown_by)).collect();
-    let expected = [("it adds", Some("cargo test sum")), ("a|b holds", None), ("it is fast", None)];
+    let expected = [
+        ("it adds", Some("cargo test sum")),
+        ("a|b holds", None),
+        ("it is fast", None),
+        ("x|y is gone", Some("grep -E 'a|b' c")),
+        ("cargo test sum", Some("cargo test sum")),
+    ];
     assert_eq!(read, expected);
 }
 
