@@ -13,6 +13,9 @@ use crate::refusal::reasons::{PatchMismatch, Reason, Refusal};
 use tree::{PathError, RepoPath};
 use unicode_normalization::UnicodeNormalization as _;
 
+/// Maximum number of declared files that a refusal names.
+const DECLARED_NAMED: usize = 12;
+
 /// The file and operation that a section resolves to.
 #[derive(Debug)]
 pub(crate) struct Target<'p, 'a> {
@@ -164,8 +167,12 @@ fn undeclared(path: &RepoPath, declared: &BTreeSet<RepoPath>) -> PatchMismatch {
         });
         return mismatch.note(format!("Did you mean `{near}`?{}", differ.unwrap_or_default()));
     }
-    let names: Vec<&str> = declared.iter().take(12).map(RepoPath::as_str).collect();
-    mismatch.note(format!("Declared files: {}.", names.join(", ")))
+    let names: Vec<&str> = declared.iter().take(DECLARED_NAMED).map(RepoPath::as_str).collect();
+    let more = match declared.len().saturating_sub(DECLARED_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    mismatch.note(format!("Declared files: {}{more}.", names.join(", ")))
 }
 
 /// Returns the name of a section for messages.

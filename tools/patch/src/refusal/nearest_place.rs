@@ -1,6 +1,6 @@
 //! The text of a refusal: the place that a hunk most likely means, and the first line that differs from it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::{self, Write as _};
 
 use crate::diff::hunk_lines::HunkLine;
@@ -161,14 +161,18 @@ impl Refusal {
     /// Returns the text for a model: everything that is wrong, where, and what to do. At most about 6 KB.
     pub fn for_model(&self) -> String {
         let mut text = String::from("The diff was not applied; nothing was written.\n");
+        let mut said = HashSet::new();
         for (index, mismatch) in self.mismatches.iter().enumerate() {
             let mut part = String::from("\n");
-            mismatch.tell(&mut part).unwrap_or_default();
+            mismatch.tell(&mut part, &mut said).unwrap_or_default();
             if let Some((end, _)) = part.char_indices().find(|(at, _)| *at >= MISMATCH_BYTES) {
                 part.truncate(end);
                 part.push_str("…\n");
             }
-            writeln!(part, "  {}", mismatch.reason.advice()).unwrap_or_default();
+            let advice = mismatch.reason.advice();
+            if said.insert(advice) {
+                writeln!(part, "  {advice}").unwrap_or_default();
+            }
             if text.len() + part.len() > REFUSAL_BYTES {
                 let left = self.mismatches.len() - index;
                 writeln!(text, "\n{left} more problems like these.").unwrap_or_default();
@@ -186,18 +190,21 @@ impl Refusal {
     /// Returns the text for a person: everything that is wrong, and where.
     pub fn for_people(&self) -> String {
         let mut text = String::from("refused; nothing was written\n");
+        let mut said = HashSet::new();
         for mismatch in &self.mismatches {
             text.push('\n');
-            mismatch.tell(&mut text).unwrap_or_default();
+            mismatch.tell(&mut text, &mut said).unwrap_or_default();
         }
         text
     }
 }
 
 impl PatchMismatch {
-    fn tell(&self, out: &mut String) -> fmt::Result {
+    /// Writes what is wrong, without a note that was said before.
+    fn tell<'m>(&'m self, out: &mut String, said: &mut HashSet<&'m str>) -> fmt::Result {
         let file = self.file.as_deref().map(clip);
-        writeln!(out, "{}", PatchMismatch { file, ..self.clone() })?;
+        let note = self.note.as_deref().filter(|note| said.insert(note)).map(str::to_owned);
+        writeln!(out, "{}", PatchMismatch { file, note, ..self.clone() })?;
         if let Some(hunk) = &self.hunk {
             writeln!(out, "  {}", clip(&hunk.header))?;
         }

@@ -324,6 +324,20 @@ fn a_section_that_does_not_apply_is_not_put_aside() {
 }
 
 #[test]
+fn what_several_undeclared_files_share_is_said_once() {
+    let declared: Vec<String> = (0..14).map(|number| format!("src/{number:02}.py")).collect();
+    let declared: Vec<&str> = declared.iter().map(String::as_str).collect();
+    let diff = "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n--- a/y.py\n+++ b/y.py\n@@ -1 +1 @@\n-a\n+b\n";
+    let files = Files::default().file("x.py", "a\n").file("y.py", "a\n");
+    let told = plan_of(&files, &declared, diff).unwrap_err().for_model();
+    assert!(told.contains("x.py: undeclared_file") && told.contains("y.py: undeclared_file"));
+    let list = "src/11.py and 2 more.";
+    for said in [list, "Change declared files only."] {
+        assert_eq!(told.matches(said).count(), 1, "{said} in {told}");
+    }
+}
+
+#[test]
 fn nothing_is_put_aside_if_nothing_would_be_left() {
     let files = Files::default().file("cart.py", CODE).file("CHANGELOG.md", "# Changes\n");
     let reason = |answer: &str| {
