@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use mock::{Behaviour, ReceivedRequest, Replies, ScriptedReply};
+use serde_json::Value;
 
 use crate::lanes::team_crashes::worktrees;
 use crate::sessions::resume::{
@@ -112,7 +113,23 @@ fn a_derived_check_whose_program_is_not_installed_is_neither_offered_nor_run() {
     let run = world.chat(REQUEST);
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert!(!world.provider.last_message("architect", 1).contains("no-such-tool"));
-    assert!(run.events.iter().any(|it| it["missing_programs"][0] == "no-such-tool"));
+    let is_missing = |it: &Value| it["data"]["missing_programs"][0] == "no-such-tool";
+    assert!(journal(&world).iter().any(is_missing));
+    assert_replays(&world);
+}
+
+#[test]
+fn a_derived_check_that_fails_as_before_does_not_keep_a_change_from_being_delivered() {
+    let kind = "[projects.plain]\nmanifests = [\"a.txt\"]\nis_root = true\ntests = [{ run = \"sh old.sh\" }]\n";
+    let allowed = "[policy]\nallow_commands = [\"sh check.sh\", \"sh old.sh\"]\n";
+    let project = old();
+    project.write("old.sh", "echo 'FAILED old::one - as ever'\nexit 1\n");
+    project.commit();
+    let world =
+        World::of(project, Provider::new(three_parts())).configure(&format!("{kind}{allowed}"));
+    let run = world.chat(REQUEST);
+    assert_eq!(run.ending(), "0 delivered/unverified", "{}", run.stderr);
+    assert_eq!(said(&world), "new new new new new new");
     assert_replays(&world);
 }
 
@@ -248,6 +265,19 @@ fn a_change_in_parts_killed_anywhere_leaves_the_workspace_alone_until_all_are_ma
             continue;
         }
         if !has_ended(&world) {
+            let mut recorded = journal(&world).into_iter();
+            let made = recorded.any(|it| it["kind"] == "PatchApplied@v1" && !it["lane"].is_null());
+            let looked = world.deepseek(["diff"]).run();
+            let hint =
+                "`deepseek diff --lane 01` shows what a lane of the interrupted request made";
+            // The whole change is staged before it is written.
+            let is_staged = looked.code == Some(0);
+            assert_eq!(
+                looked.stderr.contains(hint),
+                made && !is_staged,
+                "step {step}: {}",
+                looked.stderr
+            );
             let run = world.deepseek(RESUME).run();
             assert_eq!(run.code, Some(0), "step {step}: {}", run.stderr);
         }

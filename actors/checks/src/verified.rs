@@ -41,9 +41,9 @@ pub enum Unverified {
         exit: Wording,
     },
     /// The checks fail as they did before the change. The model says that nothing more is needed; or it is a lane, whose
-    /// failures are dealt with when lanes are combined.
+    /// failures are dealt with when lanes are combined; or the lanes' own checks pass.
     OldFailures {
-        /// The model's reason; absent in a lane.
+        /// The model's reason; absent in a lane and where lanes are combined.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         reason: Option<Wording>,
     },

@@ -137,6 +137,19 @@ pub(crate) fn find(
         || "no patches are staged in this workspace".to_owned(),
         |id| format!("there is no patch {id} in this workspace"),
     );
-    Err(CliError::new(CliErrorKind::Usage, what)
-        .hint("`deepseek diff --run latest` shows what the last run changed"))
+    let error = CliError::new(CliErrorKind::Usage, what);
+    Err(match lane_cut_short(&past)? {
+        Some(lane) => error.hint(format!(
+            "`deepseek diff --lane {lane}` shows what a lane of the interrupted request made"
+        )),
+        None => error.hint("`deepseek diff --run latest` shows what the last run changed"),
+    })
+}
+
+/// Returns a lane of the interrupted request that has changes.
+fn lane_cut_short(past: &Past) -> Result<Option<LaneId>, CliError> {
+    let Ok(interrupted) = past.interrupted() else { return Ok(None) };
+    let mut lanes = past.lanes()?.into_iter();
+    let found = lanes.find(|work| work.session == interrupted && !work.files.is_empty());
+    Ok(found.map(|work| work.lane))
 }

@@ -107,7 +107,8 @@ impl Integration {
         self.verifications += 1;
         let iteration = self.verifications;
         let place = self.place(merged.tree).await?;
-        let commands = self.with_derived(&place, &standing.commands()).await?;
+        let of_lanes = standing.commands();
+        let commands = self.with_derived(&place, &of_lanes).await?;
         let started =
             Event::VerifyStarted { iteration, commands: commands.clone(), derived: false };
         self.publisher().record(started).await?;
@@ -132,15 +133,17 @@ impl Integration {
         // The only lane of a change in parts has verified the whole.
         let by_lane = self.setup.in_parts().is_some() && standing.has_proven(merged.tree);
         let is_proven = old_tree == OldTree::Fails || by_lane;
-        Ok(self.judge(&report, checked.denied, is_proven))
+        let mut failing = report.failing();
+        let lanes_pass = failing.all(|check| !of_lanes.contains(&check.command));
+        Ok(self.judge(&report, checked.denied, Evidence { is_proven, lanes_pass }))
     }
 
-    fn judge(&self, report: &Report, denied: Option<Denied>, is_proven: bool) -> MergeVerdict {
+    fn judge(&self, report: &Report, denied: Option<Denied>, evidence: Evidence) -> MergeVerdict {
         let needs_work = |why, detail: &str| Delivery::NeedsWork { why, detail: detail.into() };
         let unverifiable = |detail| MergeVerdict::Open(needs_work(NeedsWork::Unverifiable, detail));
         match report.outcome() {
             CheckOutcome::Passed | CheckOutcome::Flaky => {
-                let verified = if is_proven { Verified::Proven } else { Verified::Passed };
+                let verified = if evidence.is_proven { Verified::Proven } else { Verified::Passed };
                 MergeVerdict::Green(Delivery::Delivered { verified })
             }
             CheckOutcome::Unverified => {
@@ -150,6 +153,10 @@ impl Integration {
             CheckOutcome::Environment => {
                 let why = report.hindrance().unwrap_or(Unverified::NothingCouldFail);
                 let verified = Verified::Unverified(why);
+                MergeVerdict::Green(Delivery::Delivered { verified })
+            }
+            CheckOutcome::PreExisting if evidence.lanes_pass => {
+                let verified = Verified::Unverified(Unverified::OldFailures { reason: None });
                 MergeVerdict::Green(Delivery::Delivered { verified })
             }
             CheckOutcome::PreExisting => MergeVerdict::Green(needs_work(
@@ -229,6 +236,15 @@ impl Integration {
             VerifierSetup { commands: CommandRunner { workspace, run: self.setup.run.clone() } };
         Verifier::spawn(setup, self.supervisor.clone()).await.map_err(|_| died())
     }
+}
+
+/// What else is known about a change whose checks have run.
+#[derive(Debug, Clone, Copy)]
+struct Evidence {
+    /// True if a check fails without the change.
+    is_proven: bool,
+    /// True if none of the lanes' own checks fails.
+    lanes_pass: bool,
 }
 
 /// Returns the Verifier's answer.

@@ -4,7 +4,7 @@
 //! `cargo bench -p deepseek-index --bench languages -- [--parser COMMAND] DIRECTORY...`
 //!
 //! `COMMAND` reads paths from its standard input and prints, for each function and type, the path, the name, its line and
-//! the last line, with tabs between them; see `parsers`. Without it `ctags` is asked, which names the last line in most
+//! the last line, with tabs between them, as the programs in `parsers` do. Without it `ctags` is asked, which names the last line in most
 //! languages. A definition is found if one with its name is there; its range is right if the last line is the same. Of what
 //! is not found, the first few are printed: either program may be wrong.
 
@@ -92,8 +92,9 @@ fn parsed(parser: &str, dir: &Path, paths: &[&RepoPath]) -> BTreeMap<PathBuf, Ve
     let mut command = Command::new("sh");
     let child = command.args(["-c", parser]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = child.spawn().expect("the parser starts");
-    let named: String =
-        paths.iter().map(|path| format!("{}\n", dir.join(path.as_str()).display())).collect();
+    let named: Vec<String> =
+        paths.iter().map(|path| dir.join(path.as_str()).display().to_string()).collect();
+    let named = named.join("\n");
     let mut input = child.stdin.take().expect("it has an input");
     let writer = std::thread::spawn(move || input.write_all(named.as_bytes()));
     let output = child.wait_with_output().expect("the parser ends");

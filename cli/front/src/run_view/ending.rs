@@ -181,7 +181,7 @@ fn next_to_verify(verified: &Verified) -> Option<String> {
         }
         Unverified::CannotRun { .. } => return Some("run it where it can run".to_owned()),
         Unverified::OldFailures { .. } => {
-            return Some("ask for a fix of these failures".to_owned());
+            return Some("ask for a fix of the earlier failures".to_owned());
         }
         Unverified::Environment { missing } => missing,
     };

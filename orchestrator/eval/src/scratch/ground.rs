@@ -65,13 +65,11 @@ async fn try_both(
         [] => {
             let (root, config) = (scratch.workspace(), Arc::clone(&workshop.config));
             let tests = scratch.below_workspace(&files.test_paths());
-            let exercise = workshop.exercise_command(case);
-            match exercise {
-                Some(command) => vec![command],
-                None => {
-                    let env = workshop.environment_in(scratch);
-                    on_a_thread(move || commands_for(&root, &tests, &config, &env)).await
-                }
+            if let Some(command) = workshop.exercise_command(case) {
+                vec![command]
+            } else {
+                let env = workshop.environment_in(scratch);
+                on_a_thread(move || commands_for(&root, &tests, &config, &env)).await
             }
         }
         given => given.to_vec(),
