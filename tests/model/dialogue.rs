@@ -32,7 +32,7 @@ fn the_architect_can_read_before_it_plans() {
         "### src/cart.py lines 2-3 of 3\n```\n   2|     def total(self):\n   3|         return 1\n```",
         "cart.py\nreceipt.py",
         ".env is not shown",
-        "You may look 5 more times",
+        "Rounds of looks left before you must answer: 5.",
     ] {
         assert!(prompt.contains(part), "{part}: {prompt}");
     }

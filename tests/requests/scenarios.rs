@@ -31,8 +31,8 @@ fn a_change_of_one_file_is_planned_edited_verified_and_delivered() {
 }
 
 #[test]
-fn acceptance_criteria_are_listed_with_the_check_that_showed_them() {
-    let accept = "ACCEPT|it greets the world|sh check.sh\nACCEPT|it is polite\n";
+fn acceptance_criteria_are_listed_with_the_check_that_showed_them_and_then_what_is_uncertain() {
+    let accept = "ACCEPT|it greets the world|sh check.sh\nACCEPT|it is polite\nASSUME|one greeting\nRISK|others read it\n";
     let plan = plan(&["greet.txt"]).replace("ACCEPT|the check passes\n", accept);
     let replies = || vec![architect(plan.as_str()), editor(says("hello", "hello world"))];
     let world = World::greeting(replies());
@@ -48,7 +48,9 @@ fn acceptance_criteria_are_listed_with_the_check_that_showed_them() {
     let args = ["--force-execute", "-p", "Fix the greeting", "--approval", "auto"];
     let said = World::greeting(replies()).deepseek(args).run().stderr;
     assert!(said.contains("  accept: it greets the world — `sh check.sh`\n"), "{said}");
-    assert!(said.contains("  accept: it is polite — not checked\n"), "{said}");
+    let end =
+        "  accept: it is polite — not checked\n  assumes: one greeting\n  risk: others read it\n";
+    assert!(said.contains(end), "{said}");
 }
 
 #[test]

@@ -414,6 +414,15 @@ pub fn criteria<'p>(plan: Option<&'p Plan>, delivery: &Delivery) -> Vec<Criterio
     of_plan.map(|it| Criterion { shown_by: it.shown_by.filter(|_| passed), ..it }).collect()
 }
 
+/// Returns what the plan of a delivered change takes for granted and what may still go wrong, each after its word.
+pub fn caveats<'p>(plan: Option<&'p Plan>, delivery: &Delivery) -> Vec<(&'static str, &'p str)> {
+    let Delivery::Delivered { verified } = delivery else { return Vec::new() };
+    let plan = plan.filter(|_| *verified != Verified::NotNeeded);
+    let assumed = plan.into_iter().flat_map(|plan| &plan.assumptions).map(|it| ("assumes", it));
+    let risks = plan.into_iter().flat_map(|plan| &plan.risks).map(|it| ("risk", it));
+    assumed.chain(risks).map(|(word, it)| (word, it.as_str())).collect()
+}
+
 /// Returns how the intent of a message was decided.
 const fn why(reason: IntentBy) -> &'static str {
     match reason {

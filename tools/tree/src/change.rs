@@ -1,5 +1,7 @@
 //! File states and changes as plain values. Nothing is read or written here.
 
+use std::collections::BTreeMap;
+
 use super::line_counts::line_counts;
 use super::{FileHash, RepoPath};
 use bytes::Bytes;
@@ -164,32 +166,60 @@ impl Change {
     }
 }
 
-/// Returns the changes with a deleted file and an equal new one as one rename, where it is clear which belong together.
+/// Returns the changes with a deleted file and the new one that it became as one rename, where it is clear which belong
+/// together: equal files, or else files of one name that share most of their lines.
 pub fn with_renames(changes: &[Change]) -> Vec<Change> {
-    let alike = |change: &Change, op: &Op, state: &FileState| {
-        let its = if *op == Op::Delete { &change.before } else { &change.after };
-        change.op == *op && its.as_ref() == Some(state)
-    };
-    let only = |op: Op, state: &FileState| {
-        let mut found = changes.iter().filter(|change| alike(change, &op, state));
-        found.next().filter(|_| found.next().is_none())
-    };
-    let pair = |state: &FileState| {
-        let (old, new) = (only(Op::Delete, state)?, only(Op::Create, state)?);
-        (!state.bytes.is_empty()).then_some((old, new))
-    };
-    let renamed = |change: &Change| match (&change.op, &change.before, &change.after) {
-        (Op::Delete, Some(state), _) if pair(state).is_some() => None,
-        (Op::Create, _, Some(state)) => Some(match pair(state) {
-            Some((old, new)) => {
-                let op = Op::Rename { from: old.path.clone() };
-                Change { op, before: old.before.clone(), ..new.clone() }
-            }
-            None => change.clone(),
-        }),
+    let of = |op: Op| changes.iter().filter(|change| change.op == op).collect::<Vec<_>>();
+    let (mut old, mut new) = (of(Op::Delete), of(Op::Create));
+    let mut renames: BTreeMap<&RepoPath, &Change> = BTreeMap::new();
+    for became in [is_equal, is_edited] {
+        let found = pairs(&old, &new, became);
+        old.retain(|change| found.iter().all(|(from, _)| from.path != change.path));
+        new.retain(|change| found.iter().all(|(_, to)| to.path != change.path));
+        renames.extend(found.into_iter().map(|(from, to)| (&to.path, from)));
+    }
+    let is_moved = |path: &RepoPath| renames.values().any(|from| from.path == *path);
+    let renamed = |change: &Change| match (&change.op, renames.get(&change.path)) {
+        (Op::Create, Some(from)) => {
+            let op = Op::Rename { from: from.path.clone() };
+            Some(Change { op, before: from.before.clone(), ..change.clone() })
+        }
+        (Op::Delete, _) if is_moved(&change.path) => None,
         _ => Some(change.clone()),
     };
     changes.iter().filter_map(renamed).collect()
+}
+
+/// Returns the deleted files that became a new one, with that one, where neither could belong to another.
+fn pairs<'c>(
+    old: &[&'c Change],
+    new: &[&'c Change],
+    became: fn(&Change, &Change) -> bool,
+) -> Vec<(&'c Change, &'c Change)> {
+    let pair = |to: &&'c Change| {
+        let mut from = old.iter().copied().filter(|from| became(from, to));
+        let only = from.next().filter(|_| from.next().is_none())?;
+        let is_other = |other: &&Change| other.path != to.path && became(only, other);
+        (!new.iter().any(is_other)).then_some((only, *to))
+    };
+    new.iter().filter_map(pair).collect()
+}
+
+/// Returns true if a new file is the deleted one.
+fn is_equal(old: &Change, new: &Change) -> bool {
+    old.before == new.after && old.before.as_ref().is_some_and(|state| !state.bytes.is_empty())
+}
+
+/// Returns true if a new file has the name and most lines of the deleted one.
+fn is_edited(old: &Change, new: &Change) -> bool {
+    let (Some(before), Some(after)) = (&old.before, &new.after) else { return false };
+    if old.path.name() != new.path.name() || before.mode != after.mode {
+        return false;
+    }
+    let lines = |state: &FileState| state.bytes.split(|byte| *byte == b'\n').count();
+    let (_, removed) = line_counts(&before.bytes, &after.bytes);
+    let kept = lines(before).saturating_sub(removed);
+    2 * kept > lines(before).max(lines(after))
 }
 
 #[cfg(test)]
@@ -212,6 +242,28 @@ mod tests {
         let twice = vec![delete("a", "1"), create("b", "1"), create("c", "1")];
         assert_eq!(shown(twice), ["a Delete", "b Create", "c Create"]);
         assert_eq!(shown(vec![delete("a", ""), create("b", "")]), ["a Delete", "b Create"]);
+        let edited = vec![
+            create("new/a", "1\n2\n3\n4\n5\nx\n"),
+            create("new/b", "y\n"),
+            create("new/c", "1\n2\n3\n4\n5\n"),
+            delete("old/a", "1\n2\n3\n4\n5\n6\n"),
+            delete("old/b", "1\n2\n3\n"),
+        ];
+        assert_eq!(
+            shown(edited),
+            [
+                "new/a Rename { from: RepoPath(\"old/a\") }",
+                "new/b Create",
+                "new/c Create",
+                "old/b Delete"
+            ]
+        );
+        let unclear = vec![
+            create("c/a", "1\n2\n3\n"),
+            delete("a/a", "1\n2\n3\n4\n"),
+            delete("b/a", "1\n2\n3\n5\n"),
+        ];
+        assert_eq!(shown(unclear), ["c/a Create", "a/a Delete", "b/a Delete"]);
     }
 
     fn file(text: &'static str) -> FileState {

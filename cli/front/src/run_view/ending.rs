@@ -17,7 +17,7 @@ use tree::{Change, ChangeSummary, Op, with_renames};
 
 use super::lines::plan_text;
 use super::{CommandsGiven, Commits, RunView, ViewOptions};
-use crate::describe::{self, criteria};
+use crate::describe::{self, caveats, criteria};
 use crate::diff::{harmless, harmless_text};
 
 const NOTHING_CHANGED: &str = "  nothing was changed";
@@ -50,6 +50,9 @@ impl RunView {
             let shown =
                 shown_by.map_or("not checked".to_owned(), |it| format!("`{}`", harmless(it)));
             self.say(format!("  accept: {} — {shown}", harmless(criterion)));
+        }
+        for (word, caveat) in caveats(outcome.plan.as_ref(), &outcome.delivery) {
+            self.say(format!("  {word}: {}", harmless(caveat)));
         }
         let ViewOptions { paint, commands, .. } = self.options;
         for line in self.lanes.ending(&outcome.lanes, &outcome.kept, paint, commands) {
