@@ -7,7 +7,7 @@ use super::passages::Pick;
 
 /// Number of files that are shown.
 pub(super) const SHOWN_FILES: usize = 5;
-/// The parts of the space, in percent: of the best file, and of the tests.
+/// The parts of the space, in percent: of the best file that is not a test, and of the tests.
 const BEST_PERCENT: usize = 60;
 const TESTS_PERCENT: usize = 25;
 
@@ -18,12 +18,17 @@ pub(super) fn choose_deep(room: usize, picks: &mut [Pick]) {
     let best = room * BEST_PERCENT / 100;
     let mut tests_left = room * TESTS_PERCENT / 100;
     let mut others: Vec<&mut Pick> = Vec::new();
+    let first = picks.iter().position(|pick| pick.kind != FileKind::Test).unwrap_or(0);
+    if let Some(pick) = picks.get_mut(first) {
+        let used = pick.add_whole(best);
+        tests_left += best - used;
+        left -= used;
+    }
     for (at, pick) in picks.iter_mut().enumerate() {
-        if at == 0 {
-            let used = pick.add_whole(best);
-            tests_left += best - used;
-            left -= used;
-        } else if pick.kind == FileKind::Test {
+        if at == first {
+            continue;
+        }
+        if pick.kind == FileKind::Test {
             let used = pick.add_whole(tests_left);
             tests_left -= used;
             left -= used;

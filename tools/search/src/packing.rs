@@ -1,5 +1,7 @@
 //! Fits the evidence for a request into a budget, section by section, and never exceeds it.
 
+use std::cmp::Reverse;
+
 use index::{FileKind, RankedFile, Ranking, is_hidden};
 use tree::{ListedFile, RepoPath};
 
@@ -34,6 +36,8 @@ const REPEATED_BYTES: usize = 80;
 const SMALL_TREE_FILES: usize = 200;
 const SMALL_TREE_BYTES: u64 = 8_000_000;
 
+/// Number of files of which those that are shown are chosen.
+const CONSIDERED_FILES: usize = 15;
 /// Maximum number of further files that are only named, and of the bytes for that.
 const NEXT_FILES: usize = 10;
 const NEXT_FILES_BYTES: usize = 800;
@@ -381,7 +385,10 @@ impl<'a> Packing<'a> {
 
     /// Adds the whole definitions that the request is about, of the first files.
     fn definitions(&mut self, ranking: &Ranking) {
-        let candidates = self.candidates(ranking, SHOWN_FILES);
+        let mut candidates = self.candidates(ranking, CONSIDERED_FILES);
+        // Where most of what the request quotes or names is, there is most to see.
+        candidates.sort_by_key(|file| Reverse(self.rare_lines.in_file(&file.path).count()));
+        candidates.truncate(SHOWN_FILES);
         let mut picks: Vec<Pick> = candidates
             .into_iter()
             .filter_map(|file| self.pick(file, ranking, Spread::Whole))

@@ -394,6 +394,23 @@ fn a_deep_spread_shows_lines_of_some_files_and_names_the_next() {
 }
 
 #[test]
+fn the_file_with_most_of_what_the_request_names_comes_first() {
+    let home = repository();
+    let far = "fill_a_line_of_it!();\n".repeat(900);
+    let about = |name: &str| {
+        format!("fn {name}() {{\n{}}}\n\n", "    parcel_weight(parcel, weight);\n".repeat(40))
+    };
+    write(home.path(), "tests/parcels.rs", format!("{far}{}{far}{}", about("a"), about("b")));
+    write(home.path(), "src/parcel.rs", format!("{far}{}{far}", about("parcel")));
+    let named = "fn weigh_all() {\n    zero_scales();\n    parcel();\n}\n\nfn zero_scales() {\n}\n";
+    write(home.path(), "src/deep.rs", format!("{far}{named}{far}"));
+    let request = "parcel weight: `weigh_all` is to mirror `zero_scales`";
+    let evidence = with(&home, request, EvidenceOptions { tokens: 1800, ..OPTIONS });
+    let passages = shown(&evidence, ItemKind::Passage);
+    assert_eq!(passages.first().map(String::as_str), Some("src/deep.rs:901-907"), "{passages:?}");
+}
+
+#[test]
 fn a_change_is_shown_whole_functions_of_few_files_and_the_lines_of_others() {
     let home = repository();
     let function = |name: &str, lines: usize| {
