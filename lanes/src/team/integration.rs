@@ -135,15 +135,15 @@ impl Integration {
         let is_proven = old_tree == OldTree::Fails || by_lane;
         let mut failing = report.failing();
         let lanes_pass = failing.all(|check| !of_lanes.contains(&check.command));
-        Ok(self.judge(&report, checked.denied, Evidence { is_proven, lanes_pass }))
+        Ok(self.judge(&report, checked.denied, Known { is_proven, lanes_pass }))
     }
 
-    fn judge(&self, report: &Report, denied: Option<Denied>, evidence: Evidence) -> MergeVerdict {
+    fn judge(&self, report: &Report, denied: Option<Denied>, known: Known) -> MergeVerdict {
         let needs_work = |why, detail: &str| Delivery::NeedsWork { why, detail: detail.into() };
         let unverifiable = |detail| MergeVerdict::Open(needs_work(NeedsWork::Unverifiable, detail));
         match report.outcome() {
             CheckOutcome::Passed | CheckOutcome::Flaky => {
-                let verified = if evidence.is_proven { Verified::Proven } else { Verified::Passed };
+                let verified = if known.is_proven { Verified::Proven } else { Verified::Passed };
                 MergeVerdict::Green(Delivery::Delivered { verified })
             }
             CheckOutcome::Unverified => {
@@ -155,7 +155,7 @@ impl Integration {
                 let verified = Verified::Unverified(why);
                 MergeVerdict::Green(Delivery::Delivered { verified })
             }
-            CheckOutcome::PreExisting if evidence.lanes_pass => {
+            CheckOutcome::PreExisting if known.lanes_pass => {
                 let verified = Verified::Unverified(Unverified::OldFailures { reason: None });
                 MergeVerdict::Green(Delivery::Delivered { verified })
             }
@@ -240,7 +240,7 @@ impl Integration {
 
 /// What else is known about a change whose checks have run.
 #[derive(Debug, Clone, Copy)]
-struct Evidence {
+struct Known {
     /// True if a check fails without the change.
     is_proven: bool,
     /// True if none of the lanes' own checks fails.
