@@ -146,9 +146,12 @@ impl FileReader {
             let has_program = |name: &str| look.has_program(name);
             let project =
                 Project { read: &read, exists: &exists, names: &names, has_program: &has_program };
+            let with_start = |command: String| {
+                let can_start = project.can_start(&command);
+                (command, can_start)
+            };
             let commands = derive(&project, &run.config().projects).into_iter();
-            let commands = commands.map(|command| (project.can_start(&command), command));
-            let commands = commands.map(|(can_start, command)| (command, can_start)).collect();
+            let commands = commands.map(with_start).collect();
             (look, commands)
         });
         // Fails only if the whole program is shutting down.
